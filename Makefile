@@ -1,0 +1,49 @@
+# Every verb sets up what it needs: `make demo` and `make test` work on a bare Python.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+CORPUS := $(abspath ../shared/corpus)
+# Tests that need the shared corpus of real traces read this variable, and skip without it.
+STEPCRIT_CORPUS ?= $(wildcard $(CORPUS))
+export STEPCRIT_CORPUS
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types check bench golden clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.run: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.run ## set up, install, and analyze the trace shipped with the package
+	$(BIN)/stepcrit demo
+
+test: $(VENV)/.dev ## set up and run the whole test suite
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.dev ## style, size budgets, import direction
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/python scripts/check_size.py
+	$(BIN)/lint-imports
+
+types: $(VENV)/.dev ## mypy --strict
+	$(BIN)/mypy
+
+check: lint types test ## everything CI runs
+
+bench: $(VENV)/.dev ## time and memory of load and analyze, as ratios of one run
+	$(BIN)/python scripts/bench.py
+
+golden: $(VENV)/.dev ## write the golden files anew; review them as a diff
+	$(BIN)/python scripts/update_golden.py
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

@@ -1,0 +1,106 @@
+"""Every way stepcrit can refuse, as one tree; only `cli` turns them into text and exit codes.
+
+    StepcritError                 exit code
+    ├── UsageError                2   wrong option, unknown step, selector that matches nothing
+    ├── InputError                3   no usable input
+    │   ├── NotFoundInputError        the path does not exist or cannot be read
+    │   ├── EmptyInputError           nothing in the file
+    │   ├── PointerInputError         a Git LFS pointer, not the trace itself
+    │   ├── BrokenInputError          not JSON, cut off, or not gzip after all
+    │   ├── ForeignInputError         well-formed, but no torch.profiler trace
+    │   └── UnusableInputError        a trace without what this question needs
+    ├── PartialError              4   answered only in part, and `--strict` was given
+    ├── OutputError               5   the result could not be written
+    └── InternalError            70   a broken promise of ours: please report it
+
+Each error says what is wrong, where, and what to do, and carries a stable code
+(`stepcrit explain CODE`).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class StepcritError(Exception):
+    """Base of all refusals: `what` happened, `where`, and what to `do` about it."""
+
+    exit_code: ClassVar[int] = 70
+    code: ClassVar[str] = "SC000"
+
+    def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.do = do
+
+
+class UsageError(StepcritError):
+    """The question cannot be asked like this: an option, a step or a name that is not there."""
+
+    exit_code = 2
+    code = "SC200"
+
+
+class InputError(StepcritError):
+    """The input cannot be used."""
+
+    exit_code = 3
+    code = "SC300"
+
+
+class NotFoundInputError(InputError):
+    """The path does not exist, or may not be read."""
+
+    code = "SC301"
+
+
+class EmptyInputError(InputError):
+    """The file holds no bytes."""
+
+    code = "SC302"
+
+
+class PointerInputError(InputError):
+    """The file is a Git LFS pointer; the trace itself was not fetched."""
+
+    code = "SC303"
+
+
+class BrokenInputError(InputError):
+    """The bytes are not the JSON or gzip they claim to be, or they stop early."""
+
+    code = "SC304"
+
+
+class ForeignInputError(InputError):
+    """The JSON is sound, but it is another tool's format or holds no trace events."""
+
+    code = "SC305"
+
+
+class UnusableInputError(InputError):
+    """The trace lacks the events that this question needs."""
+
+    code = "SC306"
+
+
+class PartialError(StepcritError):
+    """The answer covers only part of the input, and the user asked to be strict."""
+
+    exit_code = 4
+    code = "SC400"
+
+
+class OutputError(StepcritError):
+    """The result could not be written."""
+
+    exit_code = 5
+    code = "SC500"
+
+
+class InternalError(StepcritError):
+    """A promise of stepcrit's own is broken: a bug, never the user's fault."""
+
+    exit_code = 70
+    code = "SC700"

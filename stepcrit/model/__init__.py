@@ -1,0 +1,1 @@
+"""The nouns: event columns, traces, steps, graph tables, sections. No I/O and no algorithms."""

@@ -1,0 +1,22 @@
+"""The array types every table is made of."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64Array: TypeAlias = NDArray[np.int64]
+Int32Array: TypeAlias = NDArray[np.int32]
+Int8Array: TypeAlias = NDArray[np.int8]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+NONE = -1
+"""The value of an id, a correlation or a byte count that the trace does not give."""
+
+
+def freeze(*arrays: NDArray[np.generic]) -> None:
+    """Make `arrays` read-only: a frozen dataclass does not freeze what its arrays hold."""
+    for array in arrays:
+        array.flags.writeable = False

@@ -1,0 +1,132 @@
+"""A trace as it was read: the label on the box and the event columns, before any linking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
+from stepcrit.model.events import EventTable
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One entry of deviceProperties. Visible devices are listed whether or not they are used."""
+
+    id: int
+    name: str
+    sm_count: int = -1
+    compute_major: int = -1
+    compute_minor: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessGroup:
+    """One communicator of distributedInfo.pg_config, as the writing rank sees it."""
+
+    name: str
+    description: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceMeta:
+    """What the file says about itself, and what reading it met.
+
+    Attributes:
+        source: the input's file name without its folder, or "-" for standard input.
+        sha256: hex digest of the input's bytes as given (compressed if they were).
+        input_bytes: size of the input as given.
+        json_bytes: size of the JSON text.
+        compression: "none" or "gzip".
+        origin_ns: absolute time of the trace's time 0, baseTimeNanoseconds included; the
+            earliest event with a duration starts at 0.
+        base_ns: baseTimeNanoseconds, or -1 when the header lacks it.
+        rank, world_size: from distributedInfo, -1 when unknown.
+        backend: communication backend, "" when unknown.
+        devices: deviceProperties.
+        groups: pg_config.
+        options: profiler options that were on (record_shapes, with_stack, ...).
+        versions: runtime and driver versions by header key.
+        header_keys: every top-level key, sorted.
+        dialect: words that date the writer, oldest evidence first.
+        resolution_ns: 1000 when every time is a whole microsecond, else 1.
+        span_ns: the profiler's own recording span, or (-1, -1).
+        event_count: events of every phase in the file.
+        phases: events by phase.
+        dropped: events that could not become rows, by reason.
+        unknown_cats: events with a duration whose category stepcrit does not know.
+        notes: log lines the profiler left in the header (WARNING, ERROR).
+    """
+
+    source: str
+    sha256: str
+    input_bytes: int
+    json_bytes: int
+    compression: str
+    origin_ns: int
+    base_ns: int = -1
+    rank: int = -1
+    world_size: int = -1
+    backend: str = ""
+    devices: tuple[Device, ...] = ()
+    groups: tuple[ProcessGroup, ...] = ()
+    options: frozenset[str] = frozenset()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    header_keys: tuple[str, ...] = ()
+    dialect: tuple[str, ...] = ()
+    resolution_ns: int = 1
+    span_ns: tuple[int, int] = (-1, -1)
+    event_count: int = 0
+    phases: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unknown_cats: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowTable:
+    """Flow arrows (phases s and f), one row each.
+
+    Attributes:
+        is_start: 1 for "s", 0 for "f", int8.
+        cat: index into the event table's `cats`.
+        id: the flow's id.
+        ts_ns: ns since the trace's origin.
+        lane: index into the event table's `lanes`, -1 when the track has no event with a duration.
+    """
+
+    is_start: Int8Array
+    cat: Int32Array
+    id: Int64Array
+    ts_ns: Int64Array
+    lane: Int32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryTable:
+    """Allocator events ("[memory]" instants), in file order.
+
+    Attributes:
+        ts_ns: ns since the trace's origin.
+        nbytes: signed bytes of this event.
+        allocated, reserved: totals after the event, -1 when the writer left them out.
+        device_type, device: allocator's device.
+    """
+
+    ts_ns: Int64Array
+    nbytes: Int64Array
+    allocated: Int64Array
+    reserved: Int64Array
+    device_type: Int32Array
+    device: Int32Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawTrace:
+    """One file, read: what `load` hands to `link`."""
+
+    meta: TraceMeta
+    events: EventTable
+    flows: FlowTable
+    memory: MemoryTable
