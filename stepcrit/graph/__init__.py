@@ -1,0 +1,1 @@
+"""The dependency graph: rules lay edges, `build` checks them, `schedule` replays them."""

@@ -1,0 +1,245 @@
+"""Claims become a graph: threads are cut, overlapped activities split, edges laid, the timing rule last."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.graph.assemble import Edges, Nodes, assemble
+from stepcrit.graph.claims import Claims, DeviceClaim
+from stepcrit.graph.rules import apply_rules
+from stepcrit.graph.scene import Rules, Scene, survey
+from stepcrit.graph.schedule import Arrivals, Floors, observe
+from stepcrit.graph.threads import ThreadNodes, collect_cuts, cut_threads
+from stepcrit.model.arrays import NONE, Int64Array, freeze
+from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.graph import EdgeKind, Evidence, Graph, NodeKind
+from stepcrit.model.links import Links
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceGraph:
+    """The schedule graph of one trace, with the way back from events to nodes.
+
+    Attributes:
+        graph: nodes and edges.
+        arrivals: what decided each observed start.
+        first_node, last_node: per event row, the first and last part of a device activity, -1 elsewhere.
+        threads: the host nodes by thread; `number[i]` is the graph's number of thread node i.
+        number: see threads.
+    """
+
+    graph: Graph
+    arrivals: Arrivals
+    first_node: Int64Array
+    last_node: Int64Array
+    threads: ThreadNodes
+    number: Int64Array
+
+    def host_node_ending(self, lane: int, at_ns: int) -> int:
+        """The last node of a thread to end by an instant, -1 when there is none."""
+        i = self.threads.ending_by(lane, at_ns)
+        return int(self.number[i]) if i >= int(self.threads.ptr[lane]) else NONE
+
+    def parts_of(self, rows: Iterable[int]) -> list[int]:
+        """Every node of the given device rows."""
+        found = {int(self.last_node[row]) for row in rows} | {int(self.first_node[row]) for row in rows}
+        return sorted(found - {NONE})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceNodes:
+    """Device nodes, parts of one activity next to each other."""
+
+    row: Int64Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    part: Int64Array
+    first: dict[int, int]
+    count: dict[int, int]
+
+    def ending_by(self, row: int, at_ns: int) -> int:
+        """The last part of an activity that has ended by an instant, -1 when none has."""
+        first = self.first[row]
+        ended = [i for i in range(first, first + self.count[row]) if self.end_ns[i] <= at_ns]
+        return ended[-1] if ended else NONE
+
+
+def build_graph(
+    events: EventTable,
+    links: Links,
+    *,
+    rules: Rules | None = None,
+    boundaries: Iterable[tuple[int, int]] = (),
+    floors: Floors | None = None,
+    full: bool = False,
+) -> TraceGraph:
+    """Build the schedule graph of a linked trace.
+
+    Args:
+        events: the event table.
+        links: its links.
+        rules: what rules may assume; by default everything but contradictions.
+        boundaries: (host lane, instant) pairs at which a node must end, so that a step can end there.
+        floors: normal delay per edge class in ns, for the arrivals (and so for the timing rule).
+        full: one node per change of owner on host threads (see `cut_threads`).
+    """
+    scene = survey(events, links, rules or Rules())
+    claims = apply_rules(scene)
+    threads = cut_threads(links.pieces, collect_cuts(events, claims, boundaries), full=full)
+    device = _device_nodes(scene, claims)
+    nodes = _node_table(scene, threads, device)
+    edges = _edges(scene, claims, threads, device)
+    t0 = int(nodes.start_ns.min(initial=2**62)) if len(nodes) else 0
+    graph, number = assemble(nodes, _edge_table(edges), t0_ns=t0, notes=claims.notes)
+    arrivals = observe(graph, floors)
+    late = [] if scene.rules.strict else _timing_edges(scene, graph, arrivals, device, len(threads.lane))
+    if late:
+        claims.notes["dependency inferred from timing only"] += len(late)
+        graph, number = assemble(nodes, _edge_table(edges + late), t0_ns=t0, notes=claims.notes)
+        arrivals = observe(graph, floors)
+    return _with_row_index(graph, arrivals, device, threads, number)
+
+
+def _device_nodes(scene: Scene, claims: Claims) -> DeviceNodes:
+    """One node per activity, or its parts where something starts before it ends."""
+    cuts = _device_cuts(scene, claims)
+    start, end = scene.events.start_ns, scene.events.end_ns
+    rows: list[int] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    parts: list[int] = []
+    first, count = {}, {}
+    for row in scene.device.tolist():
+        bounds = [int(start[row]), *sorted(cuts.get(row, ())), int(end[row])]
+        first[row], count[row] = len(rows), len(bounds) - 1
+        for part, (a, b) in enumerate(zip(bounds, bounds[1:], strict=False)):
+            rows.append(row)
+            starts.append(a)
+            ends.append(b)
+            parts.append(part + (len(bounds) > 2))
+    return DeviceNodes(*(np.array(column, np.int64) for column in (rows, starts, ends, parts)), first, count)
+
+
+def _device_cuts(scene: Scene, claims: Claims) -> dict[int, set[int]]:
+    """Where activities are split; event claims that contradict time by more than the tolerance are dropped."""
+    start, end = scene.events.start_ns, scene.events.end_ns
+    cuts: dict[int, set[int]] = defaultdict(set)
+    kept: list[DeviceClaim] = []
+    for claim in claims.device:
+        over = int(end[claim.src] - start[claim.dst])
+        if over > 0 and claim.kind == EdgeKind.EVENT and over > scene.rules.tolerance_ns:
+            claims.notes["event wait ends after what waited for it: edge dropped"] += 1
+            continue
+        if over > 0 and start[claim.dst] >= start[claim.src]:
+            cuts[claim.src].add(int(start[claim.dst]))
+        kept.append(claim)
+    claims.device[:] = kept
+    for wait in claims.wait:
+        if wait.until_ns < end[wait.src]:
+            cuts[wait.src].add(wait.until_ns)
+    return cuts
+
+
+def _node_table(scene: Scene, threads: ThreadNodes, device: DeviceNodes) -> Nodes:
+    """Host nodes first, then device nodes; `assemble` numbers them anew."""
+    events = scene.events
+    kind_of = np.full(len(events), NodeKind.KERNEL, np.int8)
+    kind_of[events.is_kind(EventKind.MEMCPY, EventKind.MEMSET)] = NodeKind.COPY
+    kind_of[scene.links.work == WorkClass.COMM] = NodeKind.COLLECTIVE
+    host_kind = np.where(threads.is_sync, NodeKind.SYNC, NodeKind.HOST).astype(np.int8)
+    return Nodes(
+        np.concatenate((threads.lane, events.lane[device.row])).astype(np.int32),
+        np.concatenate((threads.start_ns, device.start_ns)),
+        np.concatenate((threads.end_ns - threads.start_ns, device.end_ns - device.start_ns)),
+        np.concatenate((host_kind, kind_of[device.row])),
+        np.concatenate((threads.row, device.row)),
+        np.concatenate((np.zeros(len(threads.lane), np.int64), device.part)).astype(np.int32),
+    )
+
+
+Edge = tuple[int, int, int, int]  # src, dst, kind, evidence; ends as indices into the node table
+
+
+def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
+    """Every edge that the claims stand for."""
+    host_count = len(threads.lane)
+    edges = _thread_edges(threads)
+    edges += _split_edges(device, host_count)
+    start = scene.events.start_ns
+    for claim in claims.device:
+        src = device.ending_by(claim.src, int(start[claim.dst]))
+        if src >= 0:
+            edges.append((src + host_count, device.first[claim.dst] + host_count, claim.kind, claim.evidence))
+    for launch in claims.launch:
+        src = threads.ending_by(launch.lane, launch.at_ns)
+        edges.append((src, device.first[launch.row] + host_count, EdgeKind.LAUNCH, Evidence.ID))
+    for wait in claims.wait:
+        src = device.ending_by(wait.src, wait.until_ns)
+        dst = threads.starting_from(int(scene.events.lane[wait.call]), wait.until_ns)
+        if src >= 0 <= dst:
+            edges.append((src + host_count, dst, wait.kind, wait.evidence))
+    for hand in claims.handover:
+        src = threads.ending_by(hand.src_lane, hand.src_ns)
+        dst = threads.starting_from(hand.dst_lane, hand.dst_ns)
+        if src >= int(threads.ptr[hand.src_lane]) and dst >= 0:
+            edges.append((src, dst, EdgeKind.HANDOVER, Evidence.ORDER))
+    return edges
+
+
+def _thread_edges(threads: ThreadNodes) -> list[Edge]:
+    """E1: each node of a thread after the one before, across blocked stretches too."""
+    same = np.flatnonzero(threads.lane[1:] == threads.lane[:-1]).tolist()
+    return [(i, i + 1, EdgeKind.THREAD, Evidence.ORDER) for i in same]
+
+
+def _split_edges(device: DeviceNodes, host_count: int) -> list[Edge]:
+    """Head to tail of split activities."""
+    same = np.flatnonzero(device.row[1:] == device.row[:-1]) + host_count
+    return [(i, i + 1, EdgeKind.SPLIT, Evidence.ORDER) for i in same.tolist()]
+
+
+def _edge_table(edges: list[Edge]) -> Edges:
+    table = np.array(edges, np.int64).reshape(-1, 4)
+    return Edges(table[:, 0], table[:, 1], table[:, 2].astype(np.int8), table[:, 3].astype(np.int8))
+
+
+def _timing_edges(
+    scene: Scene, graph: Graph, arrivals: Arrivals, device: DeviceNodes, host_count: int
+) -> list[Edge]:
+    """E4t: an unexplained wait that ends just after another queue's activity ended (methods B.7)."""
+    rules, events = scene.rules, scene.events
+    late = np.flatnonzero((arrivals.gap_ns > rules.timing_gap_ns) & (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1))
+    edges = []
+    for node in late.tolist():
+        row, start = int(graph.row[node]), int(graph.start_ns[node])
+        near = [
+            src
+            for queue in scene.queues_of(events.lanes[int(graph.lane[node])].device)
+            if queue.lane != graph.lane[node]
+            and (src := queue.last_to_end_by(start)) >= 0
+            and events.end_ns[src] >= start - rules.timing_near_ns
+        ]
+        if near:
+            src = max(near, key=lambda r: (int(events.end_ns[r]), r))
+            part = device.ending_by(src, start)
+            edges.append((part + host_count, device.first[row] + host_count, EdgeKind.EVENT, Evidence.TIMING))
+    return edges
+
+
+def _with_row_index(
+    graph: Graph, arrivals: Arrivals, device: DeviceNodes, threads: ThreadNodes, number: Int64Array
+) -> TraceGraph:
+    """Remember where each event row went."""
+    host_count = len(threads.lane)
+    rows = int(max(device.row.max(initial=-1), threads.row.max(initial=-1))) + 1
+    first, last = np.full(rows, NONE, np.int64), np.full(rows, NONE, np.int64)
+    placed = number[host_count:]
+    last[device.row] = placed  # parts come in order, so the last one stays
+    first[device.row[::-1]] = placed[::-1]
+    freeze(first, last, number)
+    return TraceGraph(graph, arrivals, first, last, threads, number[:host_count])

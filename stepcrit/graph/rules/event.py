@@ -1,0 +1,146 @@
+"""E4: a queue waits for a recorded event of another queue, as the sync records of the trace say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepcrit.graph.claims import Claims, DeviceClaim
+from stepcrit.graph.scene import Queue, Scene, calls
+from stepcrit.link.api import CallRole
+from stepcrit.model.arrays import NONE
+from stepcrit.model.events import EventKind
+from stepcrit.model.graph import EdgeKind, Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRecord:
+    """One cuda_sync record, with the call that it belongs to.
+
+    Attributes:
+        kind: "Stream Wait Event", "Stream Sync", "Event Sync", "Context Sync".
+        call: the runtime call of the same correlation, or -1.
+        correlation: of that call.
+        device, stream: where it applies; stream -1 when unknown.
+        source_stream: `wait_on_stream`, -1 when unknown.
+        record_correlation: the event's record call, -1 when unknown.
+    """
+
+    kind: str
+    call: int
+    correlation: int
+    device: int
+    stream: int
+    source_stream: int
+    record_correlation: int
+
+
+def sync_records(scene: Scene) -> Iterator[SyncRecord]:
+    """The trace's sync records in time order."""
+    events = scene.events
+    for row in np.flatnonzero(events.kind == EventKind.SYNC).tolist():
+        args = events.args.get(row, {})
+        correlation = int(events.correlation[row])
+        yield SyncRecord(
+            str(args.get("cuda_sync_kind", events.name_of(row))),
+            scene.call_of.get(correlation, NONE),
+            correlation,
+            _number(args, "device", events.lane_of(row).device),
+            _stream(args, "stream"),
+            _stream(args, "wait_on_stream"),
+            _number(args, "wait_on_cuda_event_record_corr_id", NONE),
+        )
+
+
+def event_waits(scene: Scene, claims: Claims) -> None:
+    """The work recorded by the event -> the first activity issued to the waiting queue after the wait.
+
+    A record issued after the wait (a defect of older profilers) is rejected and counted.
+    """
+    for record in sync_records(scene):
+        if record.kind != "Stream Wait Event" or record.call < 0:
+            continue
+        if record.record_correlation >= record.correlation:
+            claims.notes["event wait names a record issued after it: rejected"] += 1
+            continue
+        src, evidence = recorded_work(scene, record)
+        queue = _queue_of(scene, record.device, record.stream)
+        dst = queue.first_issued_after(int(scene.events.start_ns[record.call])) if queue else NONE
+        if src >= 0 and dst >= 0 and src != dst:
+            claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, evidence))
+
+
+def recorded_work(scene: Scene, record: SyncRecord) -> tuple[int, Evidence]:
+    """The last activity that the event stands for, on any thread; -1 when it names nothing pending.
+
+    With the record call known the answer is exact; without it, everything issued to the source queue
+    before the wait itself is taken (never too early) and the evidence is only the calls' order.
+    """
+    at, evidence = _record_instant(scene, record)
+    queue = _queue_of(scene, record.device, record.source_stream)
+    if queue is None:
+        queue = _queue_issued_to(scene, record.device, at)
+    return (queue.last_issued_before(at) if queue else NONE), evidence
+
+
+def inferred_event_waits(scene: Scene, claims: Claims) -> None:
+    """Without sync records: record then wait on one thread, when both queues can be told by what is issued.
+
+    The source queue is that of the last activity the thread issued before the record, the target queue
+    that of the first one it issues after the wait. They must differ, and the source must have ended by
+    the target's start: a pair of calls alone proves no cross-queue wait. Evidence: timing.
+    """
+    if scene.rules.strict or np.any(scene.events.kind == EventKind.SYNC):
+        return
+    events = scene.events
+    record_at: dict[int, int] = {}
+    for call in calls(scene, CallRole.EVENT_RECORD, CallRole.STREAM_WAIT):
+        lane, at = int(events.lane[call]), int(events.start_ns[call])
+        if scene.roles[call] == CallRole.EVENT_RECORD:
+            record_at[lane] = at
+        elif lane in record_at and lane in scene.issuers:
+            issuer = scene.issuers[lane]
+            src, dst = issuer.last_before(record_at[lane]), issuer.first_after(at)
+            if src >= 0 <= dst and events.lane[src] != events.lane[dst] and events.end_ns[src] <= events.start_ns[dst]:
+                claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, Evidence.TIMING))
+
+
+def _record_instant(scene: Scene, record: SyncRecord) -> tuple[int, Evidence]:
+    """When the event was recorded, in host time."""
+    events = scene.events
+    if record.record_correlation >= 0:
+        call = scene.call_of.get(record.record_correlation, NONE)
+        if call >= 0:
+            return int(events.start_ns[call]), Evidence.SYNC
+        earlier = scene.device[events.correlation[scene.device] < record.record_correlation]
+        known = scene.issue_ns[earlier[scene.links.launch[earlier] >= 0]]
+        return (int(known.max()) + 1 if known.size else 0), Evidence.SYNC
+    return int(events.start_ns[record.call]), Evidence.ORDER
+
+
+def _queue_of(scene: Scene, device: int, stream: int) -> Queue | None:
+    if stream < 0:
+        return None
+    found = [q for q in scene.queues_of(device) if scene.events.lanes[q.lane].stream == stream]
+    return found[0] if found else None
+
+
+def _queue_issued_to(scene: Scene, device: int, at_ns: int) -> Queue | None:
+    """The queue to which the device's last activity before an instant was issued."""
+    last = [(q.last_issued_before(at_ns), q) for q in scene.queues_of(device)]
+    known = [(int(scene.issue_ns[row]), q.lane, q) for row, q in last if row >= 0]
+    return max(known, key=lambda item: item[:2])[2] if known else None
+
+
+def _number(args: Mapping[str, Any], key: str, default: int) -> int:
+    value = args.get(key, default)
+    return value if isinstance(value, int) else default
+
+
+def _stream(args: Mapping[str, Any], key: str) -> int:
+    """A stream number; -1 and its unsigned spelling both mean unknown."""
+    value = _number(args, key, NONE)
+    return NONE if value in (NONE, 2**32 - 1) else value

@@ -1,0 +1,50 @@
+"""E2: a device activity cannot start before its launch call has submitted it.
+
+The *launch point* is the instant of the thread from which the activity was free to start (methods
+B.4). It is the call's end when the activity starts later; the call's start when the queue was still
+busy then (the call merely submitted); and the activity's own start when the queue was idle and the
+activity started while the call was running: the time inside the call is host time.
+"""
+
+from __future__ import annotations
+
+from stepcrit.graph.claims import Claims, LaunchClaim
+from stepcrit.graph.scene import Scene
+
+
+def launch_points(scene: Scene, claims: Claims) -> None:
+    """One launch claim per activity with a launch; needs the stream and event claims.
+
+    A start before the call by no more than the tolerance is clamped to it; a longer one contradicts
+    causality: the edge is dropped and counted, since the device clock is then in doubt.
+    """
+    events, launch = scene.events, scene.links.launch
+    busy_until: dict[int, int] = {}
+    for claim in claims.device:
+        end = int(events.end_ns[claim.src])
+        if end > busy_until.get(claim.dst, -1):
+            busy_until[claim.dst] = end
+    starts, ends = events.start_ns, events.end_ns
+    for row in scene.device.tolist():
+        call = int(launch[row])
+        if call < 0:
+            claims.notes["device activity without a launch in the trace"] += 1
+            continue
+        call_start, start = int(starts[call]), int(starts[row])
+        if start < call_start - scene.rules.tolerance_ns:
+            claims.notes["device activity starts before its launch: launch edge dropped"] += 1
+            continue
+        if start < call_start:
+            claims.notes["device activity starts just before its launch: launch point clamped"] += 1
+        at = _launch_point(start, (call_start, int(ends[call])), busy_until.get(row, -1))
+        claims.launch.append(LaunchClaim(row, int(events.lane[call]), at))
+
+
+def _launch_point(start: int, call: tuple[int, int], busy_until: int) -> int:
+    """The instant from which an activity was free to start."""
+    call_start, call_end = call
+    if start >= call_end:
+        return call_end
+    if start >= call_start and busy_until > call_start:
+        return call_start
+    return start

@@ -1,0 +1,150 @@
+"""The schedule's arithmetic: arrivals, gaps, replay forward, latest finish backward (methods B.6, B.8).
+
+For node v with predecessors p: arrival = end(p) + the normal lag of the edge's class, ready = the
+latest arrival, gap = start(v) - ready, and the predecessors that arrive at `ready` *bind* v.
+Replaying with unchanged durations gives back every observed start, to the nanosecond.
+
+Passes are plain loops over lists: numpy cannot vectorise a recurrence, and a list element costs a
+third of an array element in CPython.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stepcrit.errors import InternalError
+from stepcrit.model.arrays import BoolArray, Int64Array, freeze
+from stepcrit.model.graph import EdgeKind, Graph
+
+GapPolicy = Literal["join", "edge"]
+"""join: the gap stays whoever binds next (conservative); edge: it goes with the binding edge (optimistic)."""
+
+Floors = Mapping[EdgeKind, int]
+"""The normal delay of an edge class in ns, taken out of the gap."""
+
+FAR = np.int64(2**62)
+"""Later than any time: the latest finish of a node that no sink needs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """What decided every observed start.
+
+    Attributes:
+        phi_ns: per edge, the class lag that was really available: min(floor, start(dst) - end(src)).
+        gap_ns: per node, the residual between the latest arrival and its start (>= 0).
+        binds: per edge, whether it arrived last at its target.
+    """
+
+    phi_ns: Int64Array
+    gap_ns: Int64Array
+    binds: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lags:
+    """Fixed delays for replay: per edge, and per node without predecessor (from the origin)."""
+
+    edge_ns: Int64Array
+    origin_ns: Int64Array
+
+
+def observe(graph: Graph, floors: Floors | None = None) -> Arrivals:
+    """Read arrivals, gaps and binding edges off the observed schedule."""
+    end = graph.end_ns
+    room = graph.start_ns[graph.dst] - end[graph.src]
+    phi = np.minimum(_floor_of_edges(graph, floors or {}), room)
+    arrival = end[graph.src] + phi
+    ready = np.full(len(graph), graph.t0_ns, np.int64)
+    has = np.flatnonzero(np.diff(graph.dst_ptr))
+    if has.size:
+        ready[has] = np.maximum.reduceat(arrival, graph.dst_ptr[has])
+    arrivals = Arrivals(phi, graph.start_ns - ready, arrival == ready[graph.dst])
+    freeze(arrivals.phi_ns, arrivals.gap_ns, arrivals.binds)
+    return arrivals
+
+
+def lags(graph: Graph, arrivals: Arrivals, policy: GapPolicy) -> Lags:
+    """The delays that replay uses: how much of the gap each edge carries depends on the policy."""
+    gap = arrivals.gap_ns[graph.dst]
+    carried = gap if policy == "join" else np.where(arrivals.binds, gap, 0)
+    roots = np.diff(graph.dst_ptr) == 0
+    return Lags(arrivals.phi_ns + carried, np.where(roots, arrivals.gap_ns, 0))
+
+
+def without(graph: Graph, delays: Lags, nodes: BoolArray) -> Lags:
+    """The same delays with the gap and lag in front of `nodes` gone (an activity removed with its gap)."""
+    return Lags(
+        np.where(nodes[graph.dst], 0, delays.edge_ns),
+        np.where(nodes, 0, delays.origin_ns),
+    )
+
+
+def forward(graph: Graph, dur_ns: Int64Array, delays: Lags) -> Int64Array:
+    """Earliest start of every node under the given durations and delays, in ns."""
+    src, lag = graph.src.tolist(), delays.edge_ns.tolist()
+    ptr = graph.dst_ptr.tolist()
+    start = (graph.t0_ns + delays.origin_ns).tolist()
+    finish = [0] * len(graph)
+    low = 0
+    for v, dur in enumerate(dur_ns.tolist()):
+        at, high = start[v], ptr[v + 1]
+        if low < high:
+            at = max([finish[src[e]] + lag[e] for e in range(low, high)])
+            start[v] = at
+            low = high
+        finish[v] = at + dur
+    return np.array(start, np.int64)
+
+
+def check_replay(graph: Graph, delays: Lags) -> None:
+    """Assert that unchanged durations give back every observed start.
+
+    Raises:
+        InternalError: they do not; a dependency rule or the numbering is wrong.
+    """
+    off = forward(graph, graph.dur_ns, delays) - graph.start_ns
+    if off.any():
+        node = int(np.flatnonzero(off)[0])
+        raise InternalError(
+            f"replay of the unchanged schedule is {int(off[node])} ns off at node {node} of {len(graph)}"
+        )
+
+
+def latest_finish(graph: Graph, dur_ns: Int64Array, delays: Lags, sinks: Mapping[int, int]) -> Int64Array:
+    """Latest finish of every node that keeps each sink at its given time; FAR where no sink is reached.
+
+    Args:
+        graph: the graph.
+        dur_ns: durations, per node.
+        delays: from `lags`.
+        sinks: node -> the time it must have finished by, in ns.
+    """
+    late = [int(FAR)] * len(graph)
+    for node, by in sinks.items():
+        late[node] = by
+    src, lag = graph.src.tolist(), delays.edge_ns.tolist()
+    ptr, dur, far = graph.dst_ptr.tolist(), dur_ns.tolist(), int(FAR)
+    # Nodes after the last sink cannot reach one: skipping them keeps a step's pass at the step's size.
+    for v in range(max(sinks, default=-1), -1, -1):
+        if late[v] == far:
+            continue
+        latest_start = late[v] - dur[v]
+        for e in range(ptr[v], ptr[v + 1]):
+            by = latest_start - lag[e]
+            u = src[e]
+            if by < late[u]:
+                late[u] = by
+    return np.array(late, np.int64)
+
+
+def _floor_of_edges(graph: Graph, floors: Floors) -> Int64Array:
+    """The class lag of each edge."""
+    table = np.zeros(max(EdgeKind) + 1, np.int64)
+    for kind, ns in floors.items():
+        table[kind] = ns
+    return table[graph.edge_kind]

@@ -1,0 +1,151 @@
+"""Host threads cut into nodes: between two cuts one node, and none where the thread was blocked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stepcrit.graph.claims import Claims
+from stepcrit.intervals import covers, union
+from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.events import EventTable
+from stepcrit.model.links import Pieces
+
+
+@dataclass(slots=True)
+class Cuts:
+    """Where one thread is cut, where it is blocked, and where it needs a node without length."""
+
+    at: set[int] = field(default_factory=set)
+    blocked: list[tuple[int, int]] = field(default_factory=list)
+    empty: set[int] = field(default_factory=set)
+    sync: dict[int, int] = field(default_factory=dict)  # start of a sync node -> its call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadNodes:
+    """Nodes of all host threads by (lane, start, end).
+
+    Attributes:
+        lane, start_ns, end_ns: the nodes.
+        row: the blocking call of a sync node, else the event that owns most of the node, or -1.
+        is_sync: whether the node is the return of a blocking call.
+        ptr: nodes of lane i are ptr[i]:ptr[i+1].
+    """
+
+    lane: Int64Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    row: Int64Array
+    is_sync: np.typing.NDArray[np.bool_]
+    ptr: Int64Array
+
+    def ending_by(self, lane: int, at_ns: int) -> int:
+        """The last node of a thread that has ended by an instant, -1 when there is none."""
+        low, high = int(self.ptr[lane]), int(self.ptr[lane + 1])
+        # Nodes of a thread follow each other, so their ends ascend like their starts.
+        return int(np.searchsorted(self.end_ns[low:high], at_ns, side="right")) - 1 + low if low < high else NONE
+
+    def starting_from(self, lane: int, at_ns: int) -> int:
+        """The first node of a thread that starts at or after an instant, -1 when there is none."""
+        low, high = int(self.ptr[lane]), int(self.ptr[lane + 1])
+        i = int(np.searchsorted(self.start_ns[low:high], at_ns, side="left")) + low
+        return i if i < high else NONE
+
+
+def collect_cuts(events: EventTable, claims: Claims, boundaries: Iterable[tuple[int, int]]) -> dict[int, Cuts]:
+    """Cuts per lane: launch points, waits, hand-overs, and the instants that steps end at."""
+    cuts: dict[int, Cuts] = defaultdict(Cuts)
+    for claim in claims.launch:
+        cuts[claim.lane].at.add(claim.at_ns)
+    for wait in claims.wait:
+        end = int(events.end_ns[wait.call])
+        lane = cuts[int(events.lane[wait.call])]
+        lane.at.update((wait.from_ns, wait.until_ns, end))
+        lane.blocked.append((wait.from_ns, wait.until_ns))
+        lane.sync[wait.until_ns] = wait.call
+        if end == wait.until_ns:
+            lane.empty.add(end)
+    for hand in claims.handover:
+        cuts[hand.src_lane].at.add(hand.src_ns)
+        cuts[hand.dst_lane].at.update((hand.idle_ns, hand.dst_ns))
+        cuts[hand.dst_lane].blocked.append((hand.idle_ns, hand.dst_ns))
+    for boundary_lane, at in boundaries:
+        cuts[boundary_lane].at.add(at)
+    return cuts
+
+
+def cut_threads(pieces: Pieces, cuts: dict[int, Cuts], *, full: bool) -> ThreadNodes:
+    """Nodes of every host thread.
+
+    Args:
+        pieces: the tiled threads.
+        cuts: from `collect_cuts`.
+        full: cut at every change of owner as well, so that each node has exactly one. Slack, drag and
+            path are the same either way; the short form has several times fewer nodes.
+    """
+    columns: list[tuple[Int64Array, ...]] = []
+    for lane in range(len(pieces.lane_ptr) - 1):
+        low, high = int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1])
+        if low < high:
+            columns.append(_cut_lane(pieces, lane, cuts.get(lane, Cuts()), full=full))
+    lane_of, start, end, row, sync = (
+        np.concatenate([c[i] for c in columns]) if columns else np.empty(0, np.int64) for i in range(5)
+    )
+    ptr = np.searchsorted(lane_of, np.arange(len(pieces.lane_ptr))).astype(np.int64)
+    return ThreadNodes(lane_of, start, end, row, sync.astype(np.bool_), ptr)
+
+
+def _cut_lane(pieces: Pieces, lane: int, cuts: Cuts, *, full: bool) -> tuple[Int64Array, ...]:
+    """Lane, start, end, row and is_sync of one thread's nodes."""
+    low, high = int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1])
+    first, last = int(pieces.start_ns[low]), int(pieces.end_ns[high - 1])
+    bounds = {first, last, *cuts.at}
+    if full:
+        bounds.update(pieces.start_ns[low:high].tolist())
+    at = np.array(sorted(t for t in bounds if first <= t <= last), np.int64)
+    start, end = at[:-1], at[1:]
+    free = ~covers(union(*_columns(cuts.blocked)), start)
+    # A launch from the very first instant of a thread needs something to hang on: an empty marker.
+    empty = np.array(sorted(cuts.empty | ({first} & cuts.at)), np.int64)
+    start, end = np.concatenate((start[free], empty)), np.concatenate((end[free], empty))
+    order = np.lexsort((end, start))
+    start, end = start[order], end[order]
+    row = _main_owner(pieces, (low, high), start, end)
+    is_sync = _sync_rows(cuts, start, row)
+    return np.full(len(start), lane, np.int64), start, end, row, is_sync
+
+
+def _columns(pairs: list[tuple[int, int]]) -> tuple[Int64Array, Int64Array]:
+    both = np.array(pairs, np.int64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _sync_rows(cuts: Cuts, start: Int64Array, row: Int64Array) -> Int64Array:
+    """Give sync nodes their call as owner; returns 1 for each sync node."""
+    is_sync = np.zeros(len(start), np.int64)
+    for at, call in cuts.sync.items():
+        i = int(np.searchsorted(start, at, side="left"))
+        if i < len(start) and start[i] == at:
+            row[i], is_sync[i] = call, 1
+    return is_sync
+
+
+def _main_owner(pieces: Pieces, span: tuple[int, int], start: Int64Array, end: Int64Array) -> Int64Array:
+    """The event that owns the longest single piece of each node, -1 for untracked time."""
+    low, high = span
+    p_start, p_end = pieces.start_ns[low:high], pieces.end_ns[low:high]
+    # Every overlap of a node with a piece begins at a node's start or at a piece's start inside a node.
+    node = np.concatenate((np.arange(len(start)), np.searchsorted(start, p_start, side="right") - 1))
+    piece = np.concatenate((np.searchsorted(p_start, start, side="right") - 1, np.arange(high - low)))
+    inside = (node >= 0) & (piece >= 0)
+    node, piece = node[inside], piece[inside]
+    length = np.minimum(end[node], p_end[piece]) - np.maximum(start[node], p_start[piece])
+    order = np.lexsort((piece, length, node))
+    row = np.full(len(start), NONE, np.int64)
+    positive = order[length[order] > 0]
+    row[node[positive]] = pieces.owner[low:high][piece[positive]]  # the longest comes last and stays
+    return row

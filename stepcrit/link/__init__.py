@@ -1,0 +1,1 @@
+"""How events belong together: launches, nesting, steps, collectives. Values in, values out."""

@@ -1,0 +1,64 @@
+"""All links of one trace, in the order in which they build on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import numpy as np
+
+from stepcrit.link.classify import classify, is_input, is_optimizer_step
+from stepcrit.link.launches import link_launches
+from stepcrit.link.nesting import Nesting, inherit, nest
+from stepcrit.link.source import link_source
+from stepcrit.model.arrays import NONE, Int64Array, freeze
+from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
+from stepcrit.model.links import Links
+from stepcrit.model.trace import RawTrace
+
+
+def link(trace: RawTrace) -> Links:
+    """Say for every event which launch, operator, module, line and class of work it belongs to."""
+    events = trace.events
+    launch = link_launches(events, trace.flows)
+    host = nest(events, HOST_KINDS)
+    rows = np.arange(len(events))
+    op = inherit(np.where(events.kind == EventKind.CPU_OP, rows, NONE), host.parent, host.depth)
+    in_optimizer = _range_around(events, host, is_optimizer_step)
+    in_input = _range_around(events, host, is_input)
+    source = link_source(events, host)
+    op, in_optimizer, frame, module = (
+        _through_launch(column, launch)
+        for column in (op, in_optimizer, source.frame, source.module.astype(np.int64))
+    )
+    work = classify(events, launch, in_optimizer, in_input)
+    links = Links(
+        launch,
+        host.parent,
+        host.depth,
+        op,
+        work,
+        in_optimizer,
+        frame,
+        module.astype(np.int32),
+        source.module_names,
+        host.pieces,
+        host.crossing_count,
+        source.module_source,
+    )
+    freeze(launch, host.parent, host.depth, op, work, in_optimizer, frame, links.module)
+    return links
+
+
+def _range_around(events: EventTable, host: Nesting, test: Callable[[str], bool]) -> Int64Array:
+    """For each host row the nearest range around it (itself included) whose name passes a test."""
+    ranges = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
+    passes = np.zeros(len(events.names), np.bool_)
+    for i in np.unique(events.name[ranges]).tolist():
+        passes[i] = test(events.names[i])
+    own = np.where(ranges & passes[events.name], np.arange(len(events)), NONE)
+    return inherit(own, host.parent, host.depth)
+
+
+def _through_launch(column: Int64Array, launch: Int64Array) -> Int64Array:
+    """Device rows take the value of the call that launched them."""
+    value: Int64Array = np.where(launch >= 0, column[np.maximum(launch, 0)], column)
+    return value

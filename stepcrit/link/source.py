@@ -1,0 +1,139 @@
+"""Where in the user's program a row comes from: the Python line and the module, when recorded.
+
+Lines come from Python frames (with_stack) or from "Call stack" text; modules from `nn.Module:` frames,
+"Module Hierarchy" text, or the innermost annotation that is not the profiler's or a library's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.link.nesting import Nesting, inherit, nest, owner_at
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
+from stepcrit.model.events import EventKind, EventTable
+
+# Frames of the machinery around the user's code: builtins, torch itself, installed packages, the interpreter.
+_LIBRARY = re.compile(
+    r"^<|^nn\.Module|site-packages|dist-packages|(^|[/\\])torch[/\\]|lib[/\\]python|(^|[/\\])runpy\.py"
+    r"|(^|[/\\])(threading|contextlib|functools|multiprocessing|concurrent|importlib|selectors|asyncio)([/\\]|\.py)"
+)
+_FRAME = re.compile(r"\.py\(\d+\): ")
+_NOT_A_MODULE = re.compile(
+    r"^(ProfilerStep#|Optimizer\.|enumerate\(DataLoader\)|PyTorch Profiler|(nccl|gloo|xccl|hccl|ucc|mpi):|Iteration Start"
+    r"|## Call CompiledFxGraph|Torch-Compiled|DistributedDataParallel\.forward|DataParallel\.forward)"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Per row: the innermost user frame (a row), the module (an index into `module_names`)."""
+
+    frame: Int64Array
+    module: Int32Array
+    module_names: tuple[str, ...]
+    module_source: str
+
+
+def link_source(events: EventTable, host: Nesting) -> Source:
+    """Attribute host rows to Python lines and modules. Device rows inherit later, from their launch."""
+    frames = _python_nesting(events)
+    around = _frame_around(events, frames) if frames else np.full(len(events), NONE, np.int64)
+    user = np.full(len(events), NONE, np.int64)
+    if frames:
+        inside, nesting = around >= 0, frames[0]
+        own = np.where(_rows_named(events, _is_user_frame), np.arange(len(events)), NONE)
+        user[inside] = inherit(own, nesting.parent, nesting.depth)[around[inside]]
+    module, names, where = _modules(events, host, frames, around)
+    return Source(user, module, names, where)
+
+
+def frame_label(name: str) -> str:
+    """A frame's line for people: the last two folders are enough to find it.
+
+    >>> frame_label("/a/b/c/train.py(12): step")
+    'b/c/train.py(12): step'
+    """
+    path, paren, rest = name.partition("(")
+    return "/".join(path.replace("\\", "/").split("/")[-3:]) + paren + rest
+
+
+def _is_user_frame(name: str) -> bool:
+    return bool(_FRAME.search(name)) and not _LIBRARY.search(name)
+
+
+def _rows_named(events: EventTable, test: Callable[[str], bool]) -> BoolArray:
+    """Python rows whose name passes a test, asked once per distinct name."""
+    python = events.kind == EventKind.PYTHON
+    passes = np.zeros(len(events.names), np.bool_)
+    for i in np.unique(events.name[python]).tolist():
+        passes[i] = test(events.names[i])
+    result: BoolArray = python & passes[events.name]
+    return result
+
+
+def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
+    """Python frames nested on the thread they belong to, or None when there are none.
+
+    Older builds put frames of the main thread on (pid 0, tid 0): a frame lane without any other host
+    row is taken for the busiest thread's, if it is the only one of its kind.
+    """
+    python = events.kind == EventKind.PYTHON
+    if not python.any():
+        return None
+    lane = events.lane.copy()
+    host = np.unique(events.lane[events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION)])
+    stray = np.setdiff1d(np.unique(lane[python]), host)
+    ops = events.lane[events.kind == EventKind.CPU_OP]
+    if stray.size == 1 and ops.size:
+        lane[python & (lane == stray[0])] = np.bincount(ops).argmax()
+    return nest(events, (EventKind.PYTHON,), lane), lane
+
+
+def _frame_around(events: EventTable, frames: tuple[Nesting, Int32Array]) -> Int64Array:
+    """The innermost Python frame open at the start of each host row."""
+    around = np.full(len(events), NONE, np.int64)
+    rows = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION))
+    for lane in np.unique(events.lane[rows]).tolist():
+        mine = rows[events.lane[rows] == lane]
+        around[mine] = owner_at(frames[0].pieces, lane, events.start_ns[mine])
+    return around
+
+
+def _modules(
+    events: EventTable, host: Nesting, frames: tuple[Nesting, Int32Array] | None, around: Int64Array
+) -> tuple[Int32Array, tuple[str, ...], str]:
+    """Module per host row from the best evidence the trace has."""
+    if frames is not None:
+        is_module = _rows_named(events, lambda name: name.startswith("nn.Module: "))
+        if is_module.any():
+            own = np.where(is_module, events.name, NONE).astype(np.int64)
+            inherited = inherit(own, frames[0].parent, frames[0].depth)
+            module = np.where(around >= 0, inherited[np.maximum(around, 0)], NONE)
+            return _compact(module, events.names, "nn.Module: ", "nn.Module frames")
+    if (events.module >= 0).any():
+        return _compact(events.module.astype(np.int64), events.modules, "", "Module Hierarchy")
+    return _annotation_modules(events, host)
+
+
+def _annotation_modules(events: EventTable, host: Nesting) -> tuple[Int32Array, tuple[str, ...], str]:
+    """The innermost annotation of the user's own around each host row."""
+    annotation = events.kind == EventKind.ANNOTATION
+    mine = np.array([not _NOT_A_MODULE.match(name) for name in events.names], np.bool_)
+    own = np.where(annotation & mine[events.name], events.name, NONE).astype(np.int64)
+    if (own < 0).all():
+        return np.full(len(events), NONE, np.int32), (), ""
+    return _compact(inherit(own, host.parent, host.depth), events.names, "", "annotations")
+
+
+def _compact(
+    name: Int64Array, names: tuple[str, ...], prefix: str, where: str
+) -> tuple[Int32Array, tuple[str, ...], str]:
+    """Renumber the used names from 0."""
+    used, back = np.unique(name[name >= 0], return_inverse=True)
+    module = np.full(len(name), NONE, np.int32)
+    module[name >= 0] = back
+    return module, tuple(names[i].removeprefix(prefix) for i in used.tolist()), where

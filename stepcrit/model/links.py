@@ -1,0 +1,64 @@
+"""What linking adds to the event table: launches, nesting, and threads cut into owned pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Host threads as tiles: each stretch has one owner, the innermost open event.
+
+    Pieces of a lane touch and never overlap; they cover the lane from its first to its last event.
+
+    Attributes:
+        lane: index into the event table's lanes; pieces are sorted by (lane, start).
+        start_ns, end_ns: never empty.
+        owner: event row, or -1 where no event is open (`untracked`).
+        lane_ptr: pieces of lane i are lane_ptr[i]:lane_ptr[i+1].
+    """
+
+    lane: Int32Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    owner: Int64Array
+    lane_ptr: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.lane)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Links:
+    """Per event row, unless said otherwise; -1 where there is none.
+
+    Attributes:
+        launch: the runtime call that launched this device activity.
+        parent: the innermost host range (op, annotation, call) open at this row's start, same thread.
+        depth: nesting depth among host ranges, 0 at the top.
+        op: the innermost operator at this host row, itself included; for a device row, its launch's.
+        work: WorkClass of the row.
+        in_optimizer: the Optimizer.step range around a host row, or around a device row's launch.
+        frame: the innermost Python frame of the user's own code around the row (or its launch).
+        module: index into `module_names`, for the row (or its launch).
+        module_names: module labels, from nn.Module frames, hierarchies or annotations.
+        pieces: the host threads, tiled.
+        crossing_count: host ranges that end after the range around them does.
+        module_source: where module labels come from: "nn.Module frames", "Module Hierarchy",
+            "annotations" or "".
+    """
+
+    launch: Int64Array
+    parent: Int64Array
+    depth: Int32Array
+    op: Int64Array
+    work: Int8Array
+    in_optimizer: Int64Array
+    frame: Int64Array
+    module: Int32Array
+    module_names: tuple[str, ...]
+    pieces: Pieces
+    crossing_count: int
+    module_source: str
