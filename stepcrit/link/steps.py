@@ -1,0 +1,312 @@
+"""Steps and their boundaries. Marks in order of preference: ProfilerStep, optimizer, DataLoader, none.
+
+The device side of a step is what was launched inside its host window, however late it ran. Steps tile
+time: each starts at the boundary of the one before, so that elapsed time is the period of the loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stepcrit.errors import UsageError
+from stepcrit.link.classify import is_input, is_optimizer_step
+from stepcrit.link.microbatch import microbatches
+from stepcrit.link.steady import steady_window
+from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
+from stepcrit.model.links import Links
+from stepcrit.model.steps import Boundary, Steady, Step, Steps
+
+PROFILER_STEP = re.compile(r"^ProfilerStep#?\s*\d+")
+FEW = 0.5
+"""A step with less than this share of the usual number of device activities is incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """How the user wants steps told apart; None leaves it to the trace."""
+
+    boundary: Boundary | None = None
+    step_regex: str | None = None
+    optimizer_regex: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A host window that stands for one step."""
+
+    label: str
+    start_ns: int
+    end_ns: int
+    lane: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _View:
+    """What finding steps looks at."""
+
+    events: EventTable
+    links: Links
+    device: Int64Array  # launched device rows, by launch start
+    issued_ns: Int64Array
+    optimizer: Int64Array  # Optimizer.step ranges in time order
+
+
+def find_steps(events: EventTable, links: Links, options: StepOptions | None = None) -> Steps:
+    """Find the steps of a linked trace.
+
+    Raises:
+        UsageError: the update boundary was asked for and no optimizer range is in the trace, or a
+            pattern of the options matches nothing.
+    """
+    options = options or StepOptions()
+    view = _view(events, links, options)
+    windows, source = _windows(view, options)
+    boundary, why = _boundary(view, windows, source, options.boundary)
+    if boundary == Boundary.UPDATE and source != "optimizer" and _updates_span_steps(view, windows):
+        windows, source = _optimizer_windows(view), "optimizer"
+    steps = _tile(view, windows, boundary)
+    steps = _judge(steps, source)
+    periods = [s.elapsed_ns for s in steps if s.opens_at_boundary and not s.why_not]
+    steady = steady_window(periods) if periods else None
+    steps = _apply_steady(steps, steady)
+    counts = microbatches(events, view.optimizer)
+    notes = tuple(_notes(view, steps, steady, boundary))
+    return Steps(steps, source, boundary, why, _representative(steps), steady, counts, notes)
+
+
+def _view(events: EventTable, links: Links, options: StepOptions) -> _View:
+    device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    device = device[links.launch[device] >= 0]
+    issued = events.start_ns[links.launch[device]]
+    order = np.argsort(issued, kind="stable")
+    optimizer = _optimizer_rows(events, options.optimizer_regex)
+    return _View(events, links, device[order], issued[order], optimizer)
+
+
+def _optimizer_rows(events: EventTable, regex: str | None) -> Int64Array:
+    """Outermost Optimizer.step ranges; of several optimizers, the one that closes each cycle unless named."""
+    pattern = re.compile(regex) if regex else None
+    test = pattern.search if pattern else is_optimizer_step
+    named = np.array([bool(test(name)) for name in events.names], np.bool_)
+    rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP) & named[events.name])
+    if regex and not rows.size:
+        raise UsageError(f"no range matches --optimizer-regex {regex!r}", do="give a pattern of a range in the trace")
+    if rows.size:
+        last = events.name[rows[np.argmax(events.end_ns[rows])]]
+        rows = rows[events.name[rows] == last]
+    return rows
+
+
+def _windows(view: _View, options: StepOptions) -> tuple[list[Window], str]:
+    """The host windows of the steps, and what marks them."""
+    if options.step_regex:
+        found = _marked(view.events, re.compile(options.step_regex))
+        if not found:
+            raise UsageError(f"no range matches --step-regex {options.step_regex!r}", do="give a pattern of a range in the trace")
+        return found, "ranges"
+    found = _marked(view.events, PROFILER_STEP)
+    if found:
+        return found, "ProfilerStep"
+    if len(view.optimizer) > 1:
+        return _optimizer_windows(view), "optimizer"
+    found = _input_windows(view.events)
+    if len(found) > 1:
+        return found, "DataLoader"
+    return [_capture(view)], "capture"
+
+
+def _marked(events: EventTable, pattern: re.Pattern[str]) -> list[Window]:
+    """Host ranges whose name matches, in time order; a range inside another of them is not a step of its own."""
+    named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
+    rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP) & named[events.name])
+    windows: list[Window] = []
+    for row in rows.tolist():
+        start, end = int(events.start_ns[row]), int(events.end_ns[row])
+        if end > start and not (windows and end <= windows[-1].end_ns):
+            windows.append(Window(events.name_of(row), start, end, int(events.lane[row])))
+    return windows
+
+
+def _optimizer_windows(view: _View) -> list[Window]:
+    """From the end of one update to the end of the next; the first opens with the thread."""
+    events = view.events
+    lane = int(events.lane[view.optimizer[0]])
+    first = int(events.start_ns[events.lane == lane].min())
+    ends = [first, *events.end_ns[view.optimizer].tolist()]
+    return [Window(f"update {i}", a, b, lane) for i, (a, b) in enumerate(zip(ends, ends[1:], strict=False), 1)]
+
+
+def _input_windows(events: EventTable) -> list[Window]:
+    """From one batch request to the next."""
+    named = np.array([is_input(name) for name in events.names], np.bool_)
+    rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP) & named[events.name])
+    if not rows.size:
+        return []
+    lane = int(events.lane[rows[0]])
+    rows = rows[events.lane[rows] == lane]
+    starts = [*events.start_ns[rows].tolist(), _host_end(events, lane)]
+    return [Window(f"batch {i}", a, b, lane) for i, (a, b) in enumerate(zip(starts, starts[1:], strict=False), 1) if b > a]
+
+
+def _capture(view: _View) -> Window:
+    """The whole recording as one window, without the profiler's own closing synchronize."""
+    events = view.events
+    ops = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION))
+    host = ops if ops.size else np.flatnonzero(events.is_kind(EventKind.RUNTIME))
+    device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    rows = np.concatenate((host, device))
+    if not rows.size:
+        return Window("whole capture", 0, 0, NONE)
+    lane = int(np.bincount(events.lane[host]).argmax()) if host.size else NONE
+    end = _host_end(events, lane) if host.size else int(events.end_ns[device].max())
+    return Window("whole capture", int(events.start_ns[rows].min()), end, lane)
+
+
+def _host_end(events: EventTable, lane: int) -> int:
+    """The end of a thread's work: operators and annotations if it has any, else its calls."""
+    mine = events.lane == lane
+    ops = mine & events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
+    return int(events.end_ns[ops if ops.any() else mine].max())
+
+
+def _boundary(
+    view: _View, windows: list[Window], source: str, asked: Boundary | None
+) -> tuple[Boundary, str]:
+    """The boundary to use, and why."""
+    if asked == Boundary.UPDATE and not view.optimizer.size:
+        raise UsageError(
+            "no Optimizer.step range in this trace; the update boundary is unknown",
+            do="use --boundary device or --optimizer-regex",
+        )
+    if asked is not None:
+        return asked, "as asked for"
+    if source == "ProfilerStep" and _updates_span_steps(view, windows):
+        return Boundary.UPDATE, "an update spans several profiler steps"
+    if not view.device.size:
+        return Boundary.HOST, "no launched device work in this trace: a step ends with its host window"
+    return Boundary.DEVICE, "all device work of the step is done"
+
+
+def _updates_span_steps(view: _View, windows: list[Window]) -> bool:
+    """Whether fewer than half of the windows hold an update while at least two updates are there."""
+    ends = view.events.end_ns[view.optimizer] - 1
+    if len(ends) < 2 or not windows:
+        return False
+    return sum(any(w.start_ns <= e < w.end_ns for e in ends.tolist()) for w in windows) * 2 <= len(windows)
+
+
+def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step, ...]:
+    """Each window with its boundary; a step starts where the one before ended."""
+    steps: list[Step] = []
+    previous: int | None = None
+    for i, window in enumerate(windows):
+        low, high = np.searchsorted(view.issued_ns, (window.start_ns, window.end_ns), side="left")
+        rows = view.device[low:high]
+        end = _instant(view, window, rows, boundary)
+        whole = window.label == "whole capture"
+        # A boundary before the previous one (a step without device work) would turn time around.
+        start = window.start_ns if previous is None else previous
+        end = max(end, start)
+        label = window.label
+        count = len(view.device) if whole else len(rows)
+        steps.append(
+            Step(i, label, window.start_ns, window.end_ns, start, end, window.lane, count, previous is not None)
+        )
+        previous = end
+    return tuple(steps)
+
+
+def _instant(view: _View, window: Window, rows: Int64Array, boundary: Boundary) -> int:
+    """When one window is done."""
+    events = view.events
+    if boundary == Boundary.HOST:
+        return window.end_ns
+    if boundary == Boundary.LAUNCH:
+        return int(events.end_ns[view.links.launch[rows]].max(initial=0)) or window.end_ns
+    if boundary == Boundary.UPDATE:
+        ranges = view.optimizer[(events.end_ns[view.optimizer] <= window.end_ns) & (events.start_ns[view.optimizer] >= window.start_ns)]
+        if not ranges.size:
+            return window.end_ns
+        inside = rows[view.links.in_optimizer[rows] == ranges[-1]]
+        return int(events.end_ns[inside].max(initial=int(events.end_ns[ranges[-1]])))
+    if window.label == "whole capture":
+        rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    return int(events.end_ns[rows].max(initial=0)) or window.end_ns
+
+
+def boundary_rows(events: EventTable, links: Links, steps: Steps, step: Step) -> Int64Array:
+    """The device activities that a step's boundary requires; none when it ends on the host."""
+    if steps.boundary in (Boundary.HOST, Boundary.LAUNCH):
+        return np.empty(0, np.int64)
+    device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    if step.label == "whole capture":
+        return device
+    launch = links.launch[device]
+    device = device[launch >= 0]
+    issued = events.start_ns[links.launch[device]]
+    rows = device[(issued >= step.host_start_ns) & (issued < step.host_end_ns)]
+    if steps.boundary == Boundary.UPDATE:
+        inside = rows[links.in_optimizer[rows] >= 0]
+        rows = inside[events.end_ns[inside] <= step.end_ns]
+    return rows
+
+
+def _judge(steps: tuple[Step, ...], source: str) -> tuple[Step, ...]:
+    """Name the steps that cannot stand for the others."""
+    if len(steps) < 2:
+        return steps
+    usual = float(np.median([s.device_count for s in steps]))
+    judged = []
+    for step in steps:
+        why = ""
+        if not step.opens_at_boundary:
+            why = "first recorded step: no boundary before it"
+        elif step.elapsed_ns == 0:
+            why = "no work of its own before its boundary"
+        elif step.device_count < FEW * usual:
+            why = f"incomplete: {step.device_count} device activities, usually {usual:.0f}"
+        judged.append(replace(step, used=not why, why_not=why))
+    return tuple(judged)
+
+
+def _apply_steady(steps: tuple[Step, ...], steady: Steady | None) -> tuple[Step, ...]:
+    """Mark warm-up and outliers among the steps that have a period."""
+    if steady is None or steady.first is None:
+        return steps
+    with_period = [s.index for s in steps if s.opens_at_boundary and not s.why_not]
+    marked = list(steps)
+    for i, index in enumerate(with_period):
+        if i < steady.first:
+            marked[index] = replace(marked[index], used=False, why_not="warm-up: before the first steady period")
+        elif i in steady.outliers:
+            marked[index] = replace(marked[index], why_not="outlier: outside the steady band, kept in the sample")
+    return tuple(marked)
+
+
+def _representative(steps: Sequence[Step]) -> int:
+    """The lower median of the used steps; without one, the last step that has a period, or the first."""
+    used = sorted((s for s in steps if s.used), key=lambda s: (s.elapsed_ns, s.index))
+    if used:
+        return used[(len(used) - 1) // 2].index
+    with_period = [s for s in steps if s.opens_at_boundary]
+    return (with_period or list(steps))[-1].index
+
+
+def _notes(view: _View, steps: tuple[Step, ...], steady: Steady | None, boundary: Boundary) -> list[str]:
+    """What must be said with any number per step."""
+    notes = []
+    used = sum(s.used and s.opens_at_boundary for s in steps)
+    if len(steps) == 1:
+        notes.append("one window, no distribution: it runs from its host start to its boundary")
+    elif steady is not None and steady.first is None:
+        notes.append(f"no steady state: 3 steady steps needed for a distribution, {used} steps have a period")
+    elif used < 3:
+        notes.append(f"3 steady steps needed for a distribution, found {used}: single-step path shown, no interval")
+    if boundary != Boundary.HOST and not view.device.size:
+        notes.append("no device work with a launch: the boundary is the host's")
+    return notes

@@ -1,0 +1,130 @@
+"""What every answer is made of: sentences, bars and tables of raw values, with their units beside them.
+
+Nothing here is rounded, shortened or escaped: that is `report`'s work, and its alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+
+class Unit(StrEnum):
+    """How a value is to be read. Integers stay integers until a renderer shows them."""
+
+    TEXT = "text"  # our own words
+    NAME = "name"  # a name from the trace: untrusted, possibly very long
+    NS = "ns"
+    SAVED_NS = "saved_ns"  # shown with its sign: what the step would gain
+    COUNT = "count"
+    SHARE = "share"  # a ratio 0..1
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value inside a sentence."""
+
+    raw: str | int | float | None
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A template with `{}` for each value: "device work ends {} later", values (Value(12, NS),)."""
+
+    template: str
+    values: tuple[Value, ...] = ()
+
+
+Cell: TypeAlias = str | int | float | None
+"""None is "not recorded" or "not applicable"; the column or a note says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A table column: `key` carries the unit in machine formats, `title` is for people."""
+
+    key: str
+    title: str
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table, or (without columns) a paragraph.
+
+    Attributes:
+        title: heading, or "".
+        columns: their number is every row's length.
+        rows: raw cells.
+        total: a last row that sums the others, or None: only columns that may be added have a cell.
+        notes: sentences under the table, or the paragraph itself.
+        claim: the claim label of the numbers (observed, schedule, bound, modelled, estimate), or "".
+        limit: how many rows a terminal shows; None for all. Machine formats always show all.
+        topic: the `stepcrit explain` topic that defines the numbers, or "".
+    """
+
+    title: str
+    columns: tuple[Column, ...] = ()
+    rows: tuple[tuple[Cell, ...], ...] = ()
+    total: tuple[Cell, ...] | None = None
+    notes: tuple[Sentence, ...] = ()
+    claim: str = ""
+    limit: int | None = None
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Parts of one whole, in ns, drawn as one line: they add up to `whole_ns` exactly."""
+
+    title: str
+    parts: tuple[tuple[str, int], ...]
+    whole_ns: int
+    claim: str = "observed"
+    topic: str = ""
+
+
+Block: TypeAlias = Section | Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something the reader should know about the input: a stable code, a sentence, how often."""
+
+    code: str
+    what: Sentence
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input, as the JSON envelope names it."""
+
+    name: str
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One verb's whole answer.
+
+    Attributes:
+        verb: "analyze", "critical", ...
+        inputs: what it was computed from.
+        blocks: for people, in reading order.
+        data: for machines: JSON-able, integers with the unit in the key, shares 0..1, never NaN.
+        findings: what is odd about the input.
+        unknown: dotted path of a null in `data` -> why it could not be known.
+    """
+
+    verb: str
+    inputs: tuple[Input, ...]
+    blocks: tuple[Block, ...]
+    data: Mapping[str, Any]
+    findings: tuple[Finding, ...] = ()
+    unknown: Mapping[str, str] | None = None
