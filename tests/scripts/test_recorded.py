@@ -1,0 +1,285 @@
+"""The recorded fixtures are what their README says, and give nothing away; scrubbing changes no number."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+import socket
+import statistics
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.scrub import KEPT, decode, encode, read_trace, scrub, write_trace
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "recorded"
+NAMES = sorted(path.name.removesuffix(".json.gz") for path in RECORDED.glob("*.json.gz"))
+MEASURED = sorted(path.name.removesuffix(".measured.json") for path in RECORDED.glob("*.measured.json"))
+WAIT_FOR_DATA = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+# Words that a trace has of its own accord, so that a machine or user of that name proves nothing.
+COMMON_WORDS = {"python", "thread", "torch", "main", "cpu", "default", "localhost", "stream"}
+
+MADE_UP = r"""{
+"schemaVersion": 1, "host_name": "secret-host", "trace_id": "AB12", "PT_PROFILER_JOB_NAME": "secret-job",
+"record_shapes": 1, "baseTimeNanoseconds": 1790857026000000000,
+"traceEvents": [
+{"ph": "M", "name": "process_name", "ts": 0.000, "pid": 4242, "tid": 0, "args": {"name": "/opt/me/run.sh"}},
+{"ph": "M", "name": "process_sort_index", "ts": 0.000, "pid": 4242, "tid": 0, "args": {"sort_index": 4242}},
+{"ph": "M", "name": "thread_name", "ts": 0.000, "pid": 4242, "tid": 4250, "args": {"name": "thread 4250 (pt_autograd_0)"}},
+{"ph": "M", "name": "thread_sort_index", "ts": 0.000, "pid": 4242, "tid": 4250, "args": {"sort_index": 4250}},
+{"ph": "M", "name": "thread_name", "ts": 0.000, "pid": 4242, "tid": 4242, "args": {"name": "thread 4242 (secret-job)"}},
+{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 4242, "tid": 4242, "ts": 5112645788593.120, "dur": 1E-3,
+ "args": {"External id": 9007199254740993, "x": NaN, "Call stack": "/home/me/v/lib/python3.11/site-packages/torch/a.py(1): f;/work/me/repo/scripts/record_x.py(2): g;/home/me/b.py(3): h"}},
+{"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 4242, "tid": 4250, "ts": 0.10, "dur": 7890123456789012.100, "args": {}},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1.500, "dur": 2, "args": {"memory bandwidth (GB/s)": 0.10}},
+{"ph": "s", "id": 3, "pid": 4242, "tid": 4242, "ts": 5112645788593.120, "cat": "ac2g", "name": "ac2g"},
+{"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 0, "dur": 9}
+],
+"traceName": "/tmp/secret/raw.json"
+}"""
+
+
+@cache
+def trace(name: str) -> dict[str, Any]:
+    return read_trace(RECORDED / f"{name}.json.gz")
+
+
+def spans(name: str, start: str) -> list[dict[str, Any]]:
+    """The complete events whose name starts so, in time order."""
+    found = [e for e in trace(name)["traceEvents"] if e["ph"] == "X" and e["name"].startswith(start)]
+    return sorted(found, key=lambda event: float(event["ts"]))
+
+
+def median_dur(name: str, start: str) -> float:
+    return statistics.median(float(event["dur"]) for event in spans(name, start))
+
+
+def median_ns(name: str) -> int:
+    return int(json.loads((RECORDED / f"{name}.measured.json").read_text())["median_ns"])
+
+
+def inside(outer: dict[str, Any], inner: dict[str, Any]) -> bool:
+    start = float(outer["ts"])
+    return start <= float(inner["ts"]) < start + float(outer["dur"])
+
+
+# --- what the README says ----------------------------------------------------------------------
+
+
+def test_readme_has_a_row_for_each_file_and_no_other() -> None:
+    rows = re.findall(r"^\| `([^`]+)`", (RECORDED / "README.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(path.name for path in RECORDED.glob("*.*") if path.name != "README.md")
+
+
+def test_the_folder_stays_small() -> None:
+    sizes = [path.stat().st_size for path in RECORDED.iterdir()]
+    assert max(sizes) < 150_000
+    assert sum(sizes) < 1_000_000
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_the_medians_of_the_readme_are_those_of_the_files(name: str) -> None:
+    measured = json.loads((RECORDED / f"{name}.measured.json").read_text())
+    assert measured["n"] >= 20
+    assert measured["q1_ns"] <= measured["median_ns"] <= measured["q3_ns"]
+    row = f"| `{name}.measured.json` | {measured['median_ns'] / 1e6:.3f} |"
+    assert row in (RECORDED / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("dataloader_before", 2, 6),
+        ("dataloader_after", 2, 6),
+        ("accumulation_microbatch", 4, 11),
+        ("accumulation_update", 2, 4),
+        ("accumulation_stacks", 2, 3),
+        ("op_pair_before", 2, 6),
+        ("op_pair_after", 2, 6),
+        ("ddp_gloo_rank0", 4, 8),
+        ("ddp_gloo_rank1", 4, 8),
+    ],
+)
+def test_profiler_steps_are_the_ones_named_and_input_shapes_are_there(
+    name: str, first: int, last: int
+) -> None:
+    assert [e["name"] for e in spans(name, "ProfilerStep#")] == [
+        f"ProfilerStep#{n}" for n in range(first, last + 1)
+    ]
+    assert all(e["args"]["Input Dims"][0] for e in spans(name, "aten::addmm"))
+    assert trace(name)["record_shapes"] == 1
+
+
+def test_each_optimizer_step_of_the_microbatch_recording_closes_four_microbatches() -> None:
+    steps = spans("accumulation_microbatch", "ProfilerStep#")
+    updates = spans("accumulation_microbatch", "Optimizer.step#AdamW.step")
+    assert [i for i, step in enumerate(steps) for update in updates if inside(step, update)] == [3, 7]
+    losses = spans("accumulation_microbatch", "aten::mse_loss")
+    forward = [e for e in losses if e["name"] == "aten::mse_loss"]
+    assert [sum(inside(step, loss) for loss in forward) for step in steps] == [1] * 8
+
+
+def test_each_step_of_the_update_recording_holds_four_microbatches_and_one_optimizer_step() -> None:
+    steps = spans("accumulation_update", "ProfilerStep#")
+    losses = [e for e in spans("accumulation_update", "aten::mse_loss") if e["name"] == "aten::mse_loss"]
+    updates = spans("accumulation_update", "Optimizer.step#AdamW.step")
+    assert [sum(inside(step, e) for e in losses) for step in steps] == [4, 4, 4]
+    assert [sum(inside(step, e) for e in updates) for step in steps] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["accumulation_microbatch", "accumulation_update"])
+def test_memory_events_take_and_give_back(name: str) -> None:
+    sizes = [e["args"]["Bytes"] for e in trace(name)["traceEvents"] if e["name"] == "[memory]"]
+    assert len(sizes) > 100
+    assert min(sizes) < 0 < max(sizes)
+    assert trace(name)["profile_memory"] == 1
+
+
+def test_the_stacks_recording_has_frames_modules_and_call_stacks() -> None:
+    events = trace("accumulation_stacks")["traceEvents"]
+    names = {e["name"] for e in events if e.get("cat") == "python_function"}
+    assert {"nn.Module: Net_0", "nn.Module: Linear_0", "nn.Module: Linear_1"} <= names
+    ops = [e for e in events if e.get("cat") == "cpu_op"]
+    assert all(
+        "record_accumulation.py" in e["args"]["Call stack"]
+        for e in spans("accumulation_stacks", "aten::addmm")
+    )
+    assert all("Call stack" in e["args"] for e in ops)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_ddp_recordings_say_their_rank_and_reduce_once_a_step(rank: int) -> None:
+    name = f"ddp_gloo_rank{rank}"
+    info = trace(name)["distributedInfo"]
+    assert (info["backend"], info["rank"], info["world_size"]) == ("gloo", rank, 2)
+    assert len(spans(name, "gloo:all_reduce")) == len(spans(name, "c10d::allreduce_")) == 5
+
+
+def test_rank_1_does_three_times_the_work_of_rank_0() -> None:
+    ratio = median_dur("ddp_gloo_rank1", "rank_work") / median_dur("ddp_gloo_rank0", "rank_work")
+    assert ratio == pytest.approx(3, rel=0.1)
+    assert median_ns("ddp_gloo") > 2 * median_ns("ddp_gloo_balanced")
+
+
+@pytest.mark.parametrize(("pair", "changed"), [("dataloader", WAIT_FOR_DATA), ("op_pair", "big_elementwise")])
+def test_the_after_of_each_pair_has_half_of_what_was_halved(pair: str, changed: str) -> None:
+    ratio = median_dur(f"{pair}_after", changed) / median_dur(f"{pair}_before", changed)
+    assert ratio == pytest.approx(0.5, abs=0.05)
+    assert median_ns(f"{pair}_after") / median_ns(f"{pair}_before") == pytest.approx(0.5, abs=0.1)
+
+
+# --- what a fixture must not say ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_fixture_holds_a_path_a_machine_or_a_user(name: str) -> None:
+    text = encode(trace(name))
+    assert not re.search(r"/(home|root|tmp|usr|opt|work|Users)/|site-packages", text)
+    for word in {socket.gethostname(), getpass.getuser()} - COMMON_WORDS:
+        assert not re.search(rf"\b{re.escape(word)}\b", text), word
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fixtures_hold_kept_headers_and_small_process_numbers_only(name: str) -> None:
+    assert set(trace(name)) <= KEPT
+    events = trace(name)["traceEvents"]
+    assert {e["pid"] for e in events} == {1000, "Spans", "Traces", ""}
+    assert {e["args"]["name"] for e in events if e["name"] == "process_name"} == {"python"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scrubbed_trace_comes_back_equal_byte_for_byte(name: str, tmp_path: Path) -> None:
+    assert scrub(trace(name)) == trace(name)
+    write_trace(scrub(trace(name)), tmp_path / "again.json.gz")
+    assert encode(read_trace(tmp_path / "again.json.gz")) == encode(trace(name))
+
+
+# --- the scrubber ------------------------------------------------------------------------------
+
+
+def test_every_number_keeps_its_spelling() -> None:
+    text = encode(scrub(decode(MADE_UP)))
+    for spelled in [
+        '"ts": 5112645788593.120, "dur": 1E-3',
+        '"ts": 0.10, "dur": 7890123456789012.100',
+        '"ts": 1.500, "dur": 2',
+        '"memory bandwidth (GB/s)": 0.10',
+        '"External id": 9007199254740993',
+        '"x": NaN',
+        '"baseTimeNanoseconds": 1790857026000000000',
+    ]:
+        assert spelled in text
+
+
+def test_scrubbing_twice_is_scrubbing_once() -> None:
+    once = scrub(decode(MADE_UP))
+    assert scrub(once) == once
+    assert decode(encode(once)) == once
+
+
+def test_names_of_the_machine_go() -> None:
+    text = encode(scrub(decode(MADE_UP)))
+    assert "secret" not in text
+    assert "4242" not in text
+    assert '"traceName"' not in text
+    assert '"record_shapes": 1' in text
+
+
+def test_threads_keep_apart_and_the_main_thread_keeps_its_process_number() -> None:
+    events = scrub(decode(MADE_UP))["traceEvents"]
+    tracks = {e["name"]: (e["pid"], e["tid"]) for e in events if e["ph"] in "Xs"}
+    assert tracks == {
+        "aten::add": (1000, 1000),
+        "aten::mul": (1000, 1001),
+        "gemm": (0, 7),
+        "ac2g": (1000, 1000),
+        "PyTorch Profiler (0)": ("Spans", "PyTorch Profiler"),
+    }
+    labels = [e["args"] for e in events if e["ph"] == "M"]
+    assert labels == [
+        {"name": "python"},
+        {"sort_index": 1000},
+        {"name": "thread 1001 (pt_autograd_0)"},
+        {"sort_index": 1001},
+        {"name": "thread 1000 (python)"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "scrubbed"),
+    [
+        pytest.param(
+            "/home/me/v/lib/python3.11/site-packages/torch/a.py(1): f", "torch/a.py(1): f", id="package"
+        ),
+        pytest.param(
+            "/usr/lib/python3.11/threading.py(9): run", "threading.py(9): run", id="standard library"
+        ),
+        pytest.param("/work/me/repo/scripts/record_x.py(2): g", "scripts/record_x.py(2): g", id="own script"),
+        pytest.param("/home/my name/b.py(3): h", "b.py(3): h", id="space in a folder"),
+        pytest.param("C:/Users/me/b.py(3): h", "b.py(3): h", id="Windows, as Kineto writes it"),
+        pytest.param("../../home/me/b.py(3): h", "b.py(3): h", id="climbing path"),
+        pytest.param("file:///tmp/store", "file://store", id="address of a file"),
+        pytest.param(
+            "torch/nn/modules/linear.py(1): forward", "torch/nn/modules/linear.py(1): forward", id="relative"
+        ),
+        pytest.param("a / b / c, 3 GB/s", "a / b / c, 3 GB/s", id="slashes that are no path"),
+        pytest.param(
+            "<built-in method of type object at 0x7f>", "<built-in method of type object at 0x7f>", id="none"
+        ),
+    ],
+)
+def test_a_path_is_cut_to_its_telling_end(text: str, scrubbed: str) -> None:
+    event = {"ph": "X", "cat": "python_function", "name": text, "args": {"Concrete Inputs": [text]}}
+    (clean,) = scrub({"traceEvents": [event]})["traceEvents"]
+    assert (clean["name"], clean["args"]["Concrete Inputs"]) == (scrubbed, [scrubbed])
+
+
+def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a.json.gz", "b.json.gz"):
+        write_trace(decode(MADE_UP), tmp_path / name)
+    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json.gz", "b.json.gz"]
