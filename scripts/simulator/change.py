@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from .program import Action, Close, DeviceOp, Launch, Node, Open, Program, Rank, Sync, Work
+from .program import Action, Close, DeviceOp, Launch, Node, Open, Program, Rank, Record, Sync, WaitEvent, Work
 
-What = Literal["kernel", "transfer", "host", "launch", "data", "remove_op", "remove_sync"]
+What = Literal["kernel", "transfer", "self", "host", "op", "launch", "data", "remove_op", "remove_sync"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +16,19 @@ class Change:
     """Scale one kind of duration to `percent`, or remove operators or host waits.
 
     Attributes:
-        what: "kernel" (device operations that are no collectives), "transfer" (the moving part of
-            collectives), "host" (self time of operators), "launch" (cost of launch calls), "data"
-            (production of a batch), "remove_op" (an operator and all in it), "remove_sync" (a waiting call).
+        what: which durations.
+            "kernel": device operations that are no collectives;
+            "transfer": the moving part of collectives;
+            "self": self time of operators, without the runtime calls in it;
+            "host": self time of operators and the runtime calls directly in them;
+            "op": as "host", and the device operations launched there;
+            "launch": the cost of launch calls;
+            "data": the production of a batch;
+            "remove_op": an operator and everything inside it, device work included;
+            "remove_sync": waiting calls, and the waiting of blocking copies.
         name: exact name of the kernel, operator or call; empty for all of them.
         percent: what is left of the duration.
         role: "path", "slack" or "host": why the change is in the truth file.
-        hint: the same change in the words of `stepcrit whatif`.
         caveat: why a prediction from the trace alone may differ, empty when it should not.
     """
 
@@ -30,13 +36,23 @@ class Change:
     name: str = ""
     percent: int = 50
     role: str = "path"
-    hint: str = ""
     caveat: str = ""
+
+    @property
+    def factor(self) -> float:
+        """What is left, as a share."""
+        return 0.0 if self.what.startswith("remove") else self.percent / 100
 
     def words(self) -> dict[str, Any]:
         """Describe the change for the truth file."""
-        factor = 0.0 if self.what.startswith("remove") else self.percent / 100
-        return {"what": self.what, "name": self.name or "*", "factor": factor, "role": self.role}
+        return {"what": self.what, "name": self.name or "*", "factor": self.factor, "role": self.role}
+
+    def hint(self) -> str:
+        """Return the selector and factor a user of `stepcrit whatif --shrink` would type."""
+        selector = {"transfer": "class:comm", "data": "class:input", "remove_sync": "class:sync"}.get(
+            self.what, self.name or "*"
+        )
+        return f"{selector}={self.factor:g}"
 
 
 def apply(change: Change, program: Program) -> Program:
@@ -76,13 +92,29 @@ def _edit_op(change: Change, op: DeviceOp) -> DeviceOp:
     return replace(op, ns=_scaled(change, op.ns)) if wanted and _selects(change, op.name) else op
 
 
-def _edit_work(change: Change, actions: tuple[Action, ...]) -> Iterator[Action]:
-    """Scale the self time of operators; plain Python between them has no name and stays."""
+def _edit_inside(change: Change, actions: tuple[Action, ...]) -> Iterator[Action]:
+    """Scale what happens directly in the named operators; plain Python between operators has no name and stays."""
+    inside: list[str] = []
     for action in actions:
-        if isinstance(action, Work) and action.owner and _selects(change, action.owner):
-            yield replace(action, ns=_scaled(change, action.ns))
-        else:
-            yield action
+        if isinstance(action, Open):
+            inside.append(action.name)
+        elif isinstance(action, Close):
+            inside.pop()
+        owned = bool(inside) and _selects(change, inside[-1])
+        yield _edit_owned(change, action) if owned else action
+
+
+def _edit_owned(change: Change, action: Action) -> Action:
+    if isinstance(action, Work) and action.owner:
+        return replace(action, ns=_scaled(change, action.ns))
+    if isinstance(action, Launch) and change.what == "op":
+        nodes = tuple(
+            Node(replace(node.op, ns=_scaled(change, node.op.ns)), node.after) for node in action.nodes
+        )
+        action = replace(action, nodes=nodes)
+    if isinstance(action, Launch | Record | WaitEvent | Sync) and change.what != "self":
+        return replace(action, cost_ns=_scaled(change, action.cost_ns))
+    return action
 
 
 def _edit_launches(change: Change, actions: tuple[Action, ...]) -> Iterator[Action]:
@@ -120,7 +152,9 @@ def _keep(_: Change, actions: tuple[Action, ...]) -> Iterator[Action]:
 EDITS: dict[str, Callable[[Change, tuple[Action, ...]], Iterator[Action]]] = {
     "kernel": _edit_ops,
     "transfer": _edit_ops,
-    "host": _edit_work,
+    "self": _edit_inside,
+    "host": _edit_inside,
+    "op": _edit_inside,
     "launch": _edit_launches,
     "data": _keep,
     "remove_op": _remove_op,

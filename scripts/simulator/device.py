@@ -212,7 +212,9 @@ class Device:
             span = self._begin(lane, task, node.op, "graph" if node.after else last.why)
             needed = [spans[index] for index in node.after]
             span.start_ns = max([span.start_ns, *(before.end_ns + gap_ns for before in needed)])
-            span.end_ns = span.start_ns + self._run.vary(node.op.ns, f"{self._rank}/{task.launch.key}/{number}")
+            span.end_ns = span.start_ns + self._run.vary(
+                node.op.ns, f"{self._rank}/{task.launch.key}/{number}"
+            )
             for before in needed:
                 self._run.depend(before, span, "graph")
             if not needed:

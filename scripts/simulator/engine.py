@@ -24,7 +24,9 @@ def simulate(program: Program) -> Run:
     for host in hosts:
         host.start()
     clock.run()
-    stuck = [f"rank {rank} {t.name}" for rank, host in enumerate(hosts) for t in host.threads if not t.finished]
+    stuck = [
+        f"rank {rank} {t.name}" for rank, host in enumerate(hosts) for t in host.threads if not t.finished
+    ]
     stuck += [f"rank {rank} device" for rank, device in enumerate(devices) if not device.is_idle()]
     if stuck:
         raise StuckError("waiting for ever: " + ", ".join(stuck))

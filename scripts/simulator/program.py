@@ -33,6 +33,7 @@ class Collective:
     name: str
     elements: int
     sequence: int
+    ranks: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from .program import (
 Params = Mapping[str, int]
 COMPUTE = 7  # the number CUDA traces show for the default stream
 EVENT_CALL_NS = 1_500
+ENTER_NS, LEAVE_NS = 400, 250  # of an operator or annotation
 
 
 class Script:
@@ -111,7 +112,10 @@ class Script:
     def _inside(self, opened: Open) -> Iterator[None]:
         self.actions.append(opened)
         self._open.append(opened.name)
+        # Calling in and out takes time in every real trace; without it, nested operators would be equal intervals.
+        self.work(ENTER_NS)
         yield
+        self.work(LEAVE_NS)
         self._open.pop()
         self.actions.append(Close())
 

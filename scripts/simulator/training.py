@@ -10,6 +10,7 @@ from .script import COMPUTE, Params, Script
 
 GEMM = "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn"
 GEMM_BACKWARD = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn"
+BRANCH = "sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_stage3_warpsize2x2x1_tensor16x8x16_kernel"
 ATTENTION = "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, cutlass::half_t>, true>(Flash_fwd_params)"
 POINTWISE = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
@@ -105,7 +106,9 @@ class Loop:
         self._tape.append((-1, self._sequence))
         self._sequence += 1
 
-    def backward(self, after_layer: Callable[[int], None] | None = None, at_end: Callable[[], None] | None = None) -> None:
+    def backward(
+        self, after_layer: Callable[[int], None] | None = None, at_end: Callable[[], None] | None = None
+    ) -> None:
         """Run the tape backwards on the autograd thread while the main thread waits."""
         self._backwards += 1
         self.main.post(f"backward {self._backwards}")
@@ -186,7 +189,9 @@ class Buckets:
         self._calls += 1
         event = f"bucket {self._calls}"
         ns = self._params["transfer_ns"] * (self._params["tail_percent"] if layer == 0 else 100) // 100
-        collective = Collective(f"all_reduce {self._calls}", "allreduce", ns * 25, self._calls)
+        collective = Collective(
+            f"all_reduce {self._calls}", "allreduce", ns * 25, self._calls, self._params["ranks"]
+        )
         op = DeviceOp(ALL_REDUCE, ns, collective=collective)
         with self._thread.op("c10d::allreduce_"), self._thread.communication(collective):
             self._thread.work(self._params["op_ns"])
@@ -200,7 +205,7 @@ class Buckets:
     def finish(self) -> None:
         """Let the compute stream wait for every bucket."""
         for event in self._pending:
-            with self._thread.communication(Collective("", "wait", 0, self._calls)):
+            with self._thread.communication(Collective("", "wait", 0, self._calls, 1)):
                 self._thread.work(self._params["op_ns"] // 3)
                 self._thread.wait(event, COMPUTE)
         self._pending.clear()
