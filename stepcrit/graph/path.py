@@ -92,16 +92,10 @@ def binding_edge(graph: Graph, arrivals: Arrivals, node: int) -> tuple[int, int]
     return best, len(binding) - 1
 
 
-def path_nodes(graph: Graph, arrivals: Arrivals, node: int, *, since_ns: int) -> list[int]:
-    """The chain of binding predecessors of `node`, latest first, back to the window's opening."""
-    chain = [node]
-    while graph.start_ns[node] > since_ns:
-        edge, _ = binding_edge(graph, arrivals, node)
-        if edge < 0:
-            break
-        node = int(graph.src[edge])
-        chain.append(node)
-    return chain
+def chain(graph: Graph, arrivals: Arrivals, node: int, *, since_ns: int) -> Path:
+    """The pieces that lead up to the end of one node, back to `since_ns`; paths are not counted."""
+    pieces, ties = _walk(graph, arrivals, node, since_ns)
+    return _clipped(pieces, since_ns, ties, 0)
 
 
 def _walk(graph: Graph, arrivals: Arrivals, node: int, since: int) -> tuple[list[tuple[int, ...]], int]:

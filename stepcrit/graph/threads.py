@@ -136,16 +136,53 @@ def _sync_rows(cuts: Cuts, start: Int64Array, row: Int64Array) -> Int64Array:
 
 def _main_owner(pieces: Pieces, span: tuple[int, int], start: Int64Array, end: Int64Array) -> Int64Array:
     """The event that owns the longest single piece of each node, -1 for untracked time."""
+    node, piece, length = _overlaps(pieces, span, start, end)
+    order = np.lexsort((piece, length, node))
+    row = np.full(len(start), NONE, np.int64)
+    row[node[order]] = pieces.owner[piece[order]]  # the longest comes last and stays
+    return row
+
+
+def _overlaps(
+    pieces: Pieces, span: tuple[int, int], start: Int64Array, end: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """(node, piece, length) of every overlap of a thread's nodes with its pieces.
+
+    Every overlap begins at a node's start, or at a piece's start inside a node.
+    """
     low, high = span
     p_start, p_end = pieces.start_ns[low:high], pieces.end_ns[low:high]
-    # Every overlap of a node with a piece begins at a node's start or at a piece's start inside a node.
     node = np.concatenate((np.arange(len(start)), np.searchsorted(start, p_start, side="right") - 1))
     piece = np.concatenate((np.searchsorted(p_start, start, side="right") - 1, np.arange(high - low)))
     inside = (node >= 0) & (piece >= 0)
     node, piece = node[inside], piece[inside]
+    both = np.unique(node * np.int64(high - low + 1) + piece)  # a node and a piece that start together meet once
+    node, piece = both // (high - low + 1), both % (high - low + 1)
     length = np.minimum(end[node], p_end[piece]) - np.maximum(start[node], p_start[piece])
-    order = np.lexsort((piece, length, node))
-    row = np.full(len(start), NONE, np.int64)
-    positive = order[length[order] > 0]
-    row[node[positive]] = pieces.owner[low:high][piece[positive]]  # the longest comes last and stays
-    return row
+    some = length > 0
+    return node[some], piece[some] + low, length[some]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """How each host node's time divides among the events that own it; one row per overlap."""
+
+    node: Int64Array  # index into ThreadNodes
+    owner: Int64Array  # event row, -1 untracked
+    length_ns: Int64Array
+
+
+def shares(pieces: Pieces, threads: ThreadNodes) -> Shares:
+    """Divide all host nodes among their owners; the return of a blocking call belongs to the call."""
+    columns = []
+    for lane in range(len(threads.ptr) - 1):
+        low, high = int(threads.ptr[lane]), int(threads.ptr[lane + 1])
+        if low < high:
+            span = (int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1]))
+            node, piece, length = _overlaps(pieces, span, threads.start_ns[low:high], threads.end_ns[low:high])
+            columns.append((node + low, pieces.owner[piece], length))
+    node, owner, length = (
+        np.concatenate([c[i] for c in columns]) if columns else np.empty(0, np.int64) for i in range(3)
+    )
+    owner = np.where(threads.is_sync[node], threads.row[node], owner)
+    return Shares(node, owner, length)

@@ -54,8 +54,8 @@ KERNEL_NAMES: tuple[tuple[WorkClass, str], ...] = (
 )
 
 _COMPILED = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in KERNEL_NAMES)
-_INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader.*__next__")
-_OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
+INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader.*__next__")
+OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _OPTIMIZER_ANY = re.compile(r"^Optimizer\.(step|zero_grad)#")
 _COMM_HOST = re.compile(r"^(nccl|gloo|xccl|hccl|ucc|mpi):|^c10d::|^record_param_comms")
 _LAUNCH_CALL = re.compile(r"Launch|Memcpy|Memset")
@@ -69,16 +69,6 @@ def kernel_class(name: str) -> WorkClass:
     'gemm'
     """
     return next((work for work, pattern in _COMPILED if pattern.search(name)), WorkClass.KERNEL)
-
-
-def is_optimizer_step(name: str) -> bool:
-    """Whether a range is one optimizer update (`Optimizer.step#AdamW.step`)."""
-    return bool(_OPTIMIZER_STEP.match(name))
-
-
-def is_input(name: str) -> bool:
-    """Whether a range fetches the next batch."""
-    return bool(_INPUT.search(name))
 
 
 def classify(

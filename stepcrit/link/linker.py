@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 import numpy as np
 
-from stepcrit.link.classify import classify, is_input, is_optimizer_step
+from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, classify
 from stepcrit.link.launches import link_launches
 from stepcrit.link.nesting import Nesting, inherit, nest
 from stepcrit.link.source import link_source
+from stepcrit.link.stepmarks import rows_named, step_marks
 from stepcrit.model.arrays import NONE, Int64Array, freeze
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
@@ -19,11 +20,11 @@ def link(trace: RawTrace) -> Links:
     """Say for every event which launch, operator, module, line and class of work it belongs to."""
     events = trace.events
     launch = link_launches(events, trace.flows)
-    host = nest(events, HOST_KINDS)
+    host = nest(events, np.flatnonzero(events.is_kind(*HOST_KINDS) & ~step_marks(events)))
     rows = np.arange(len(events))
     op = inherit(np.where(events.kind == EventKind.CPU_OP, rows, NONE), host.parent, host.depth)
-    in_optimizer = _range_around(events, host, is_optimizer_step)
-    in_input = _range_around(events, host, is_input)
+    in_optimizer = _range_around(events, host, OPTIMIZER_STEP)
+    in_input = _range_around(events, host, INPUT)
     source = link_source(events, host)
     op, in_optimizer, frame, module = (
         _through_launch(column, launch)
@@ -48,13 +49,9 @@ def link(trace: RawTrace) -> Links:
     return links
 
 
-def _range_around(events: EventTable, host: Nesting, test: Callable[[str], bool]) -> Int64Array:
-    """For each host row the nearest range around it (itself included) whose name passes a test."""
-    ranges = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
-    passes = np.zeros(len(events.names), np.bool_)
-    for i in np.unique(events.name[ranges]).tolist():
-        passes[i] = test(events.names[i])
-    own = np.where(ranges & passes[events.name], np.arange(len(events)), NONE)
+def _range_around(events: EventTable, host: Nesting, pattern: re.Pattern[str]) -> Int64Array:
+    """For each host row the nearest range around it (itself included) whose name matches."""
+    own = np.where(rows_named(events, pattern), np.arange(len(events)), NONE)
     return inherit(own, host.parent, host.depth)
 
 

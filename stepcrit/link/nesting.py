@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from stepcrit.model.arrays import NONE, Int32Array, Int64Array
-from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
 
@@ -43,16 +43,15 @@ class _Tiles:
             self.owner.append(owner)
 
 
-def nest(events: EventTable, kinds: tuple[EventKind, ...], lane: Int32Array | None = None) -> Nesting:
-    """Nest the rows of `kinds` by containment on each lane.
+def nest(events: EventTable, rows: Int64Array, lane: Int32Array | None = None) -> Nesting:
+    """Nest `rows` by containment on each lane.
 
     Args:
         events: the table; its order (start, -end, file order) puts every range before what it holds.
-        kinds: the kinds that take part; others get no parent.
+        rows: the rows that take part, ascending; others get no parent.
         lane: lane of each row, when it is not the table's own.
     """
     lanes = events.lane if lane is None else lane
-    rows = np.flatnonzero(events.is_kind(*kinds))
     rows = rows[np.argsort(lanes[rows], kind="stable")]
     parent = np.full(len(events), NONE, np.int64)
     depth = np.zeros(len(events), np.int32)

@@ -90,7 +90,7 @@ def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
     ops = events.lane[events.kind == EventKind.CPU_OP]
     if stray.size == 1 and ops.size:
         lane[python & (lane == stray[0])] = np.bincount(ops).argmax()
-    return nest(events, (EventKind.PYTHON,), lane), lane
+    return nest(events, np.flatnonzero(python), lane), lane
 
 
 def _frame_around(events: EventTable, frames: tuple[Nesting, Int32Array]) -> Int64Array:

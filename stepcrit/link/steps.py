@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepcrit.errors import UsageError
-from stepcrit.link.classify import is_input, is_optimizer_step
+from stepcrit.link.classify import INPUT, OPTIMIZER_STEP
 from stepcrit.link.microbatch import microbatches
 from stepcrit.link.steady import steady_window
+from stepcrit.link.stepmarks import PROFILER_STEP, rows_named
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Steady, Step, Steps
 
-PROFILER_STEP = re.compile(r"^ProfilerStep#?\s*\d+")
 FEW = 0.5
 """A step with less than this share of the usual number of device activities is incomplete."""
 
@@ -90,10 +90,7 @@ def _view(events: EventTable, links: Links, options: StepOptions) -> _View:
 
 def _optimizer_rows(events: EventTable, regex: str | None) -> Int64Array:
     """Outermost Optimizer.step ranges; of several optimizers, the one that closes each cycle unless named."""
-    pattern = re.compile(regex) if regex else None
-    test = pattern.search if pattern else is_optimizer_step
-    named = np.array([bool(test(name)) for name in events.names], np.bool_)
-    rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP) & named[events.name])
+    rows = np.flatnonzero(rows_named(events, re.compile(regex) if regex else OPTIMIZER_STEP))
     if regex and not rows.size:
         raise UsageError(f"no range matches --optimizer-regex {regex!r}", do="give a pattern of a range in the trace")
     if rows.size:
@@ -122,8 +119,7 @@ def _windows(view: _View, options: StepOptions) -> tuple[list[Window], str]:
 
 def _marked(events: EventTable, pattern: re.Pattern[str]) -> list[Window]:
     """Host ranges whose name matches, in time order; a range inside another of them is not a step of its own."""
-    named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
-    rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP) & named[events.name])
+    rows = np.flatnonzero(rows_named(events, pattern))
     windows: list[Window] = []
     for row in rows.tolist():
         start, end = int(events.start_ns[row]), int(events.end_ns[row])
@@ -143,8 +139,7 @@ def _optimizer_windows(view: _View) -> list[Window]:
 
 def _input_windows(events: EventTable) -> list[Window]:
     """From one batch request to the next."""
-    named = np.array([is_input(name) for name in events.names], np.bool_)
-    rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP) & named[events.name])
+    rows = np.flatnonzero(rows_named(events, INPUT))
     if not rows.size:
         return []
     lane = int(events.lane[rows[0]])

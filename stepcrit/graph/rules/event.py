@@ -16,6 +16,10 @@ from stepcrit.model.events import EventKind
 from stepcrit.model.graph import EdgeKind, Evidence
 
 
+NEAR_WAIT_NS = 50_000
+"""How long before its waiter an activity may have ended and still be taken for what a wait call meant."""
+
+
 @dataclass(frozen=True, slots=True)
 class SyncRecord:
     """One cuda_sync record, with the call that it belongs to.
@@ -87,25 +91,36 @@ def recorded_work(scene: Scene, record: SyncRecord) -> tuple[int, Evidence]:
 
 
 def inferred_event_waits(scene: Scene, claims: Claims) -> None:
-    """Without sync records: record then wait on one thread, when both queues can be told by what is issued.
+    """Without sync records: a wait call, and work of another queue that ended just before what waited.
 
-    The source queue is that of the last activity the thread issued before the record, the target queue
-    that of the first one it issues after the wait. They must differ, and the source must have ended by
-    the target's start: a pair of calls alone proves no cross-queue wait. Evidence: timing.
+    The call says that the next activity its thread issues waits for something recorded earlier, not for
+    what. The source is taken to be the latest activity of another queue to end before that activity
+    started, among those issued before the call; and only if it ended shortly before. Evidence: timing.
+    (Calls that record events are often left out of traces, so they are not asked for.)
     """
-    if scene.rules.strict or np.any(scene.events.kind == EventKind.SYNC):
-        return
     events = scene.events
-    record_at: dict[int, int] = {}
-    for call in calls(scene, CallRole.EVENT_RECORD, CallRole.STREAM_WAIT):
-        lane, at = int(events.lane[call]), int(events.start_ns[call])
-        if scene.roles[call] == CallRole.EVENT_RECORD:
-            record_at[lane] = at
-        elif lane in record_at and lane in scene.issuers:
-            issuer = scene.issuers[lane]
-            src, dst = issuer.last_before(record_at[lane]), issuer.first_after(at)
-            if src >= 0 <= dst and events.lane[src] != events.lane[dst] and events.end_ns[src] <= events.start_ns[dst]:
-                claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, Evidence.TIMING))
+    if scene.rules.strict or np.any(events.kind == EventKind.SYNC):
+        return
+    for call in calls(scene, CallRole.STREAM_WAIT):
+        issuer = scene.issuers.get(int(events.lane[call]))
+        dst = issuer.first_after(int(events.end_ns[call])) if issuer else NONE
+        src = _just_ended(scene, dst, int(events.start_ns[call])) if dst >= 0 else NONE
+        if src >= 0:
+            claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, Evidence.TIMING))
+
+
+def _just_ended(scene: Scene, dst: int, before_call: int) -> int:
+    """The activity of another queue of the device, issued before the call, that ended last before `dst`."""
+    events = scene.events
+    start = int(events.start_ns[dst])
+    found = NONE
+    for queue in scene.queues_of(events.lane_of(dst).device):
+        src = queue.last_to_end_by(start) if queue.lane != events.lane[dst] else NONE
+        if src < 0 or scene.issue_ns[src] >= before_call or events.end_ns[src] < start - NEAR_WAIT_NS:
+            continue
+        if found < 0 or events.end_ns[src] > events.end_ns[found]:
+            found = src
+    return found
 
 
 def _record_instant(scene: Scene, record: SyncRecord) -> tuple[int, Evidence]:

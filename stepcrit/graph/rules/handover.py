@@ -15,7 +15,7 @@ import numpy as np
 from stepcrit.graph.claims import Claims, HandoverClaim
 from stepcrit.graph.scene import Scene
 from stepcrit.model.arrays import Int64Array
-from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Pieces
 
 BACKWARD = "autograd::engine::evaluate_function"
@@ -60,13 +60,21 @@ def backward_rows(events: EventTable) -> Int64Array:
 
 
 def backward_runs(events: EventTable, rows: Int64Array, callers: list[int]) -> list[Run]:
-    """Backward operators of one lane grouped into passes: a caller that starts anything new separates two."""
+    """Backward operators of one lane grouped into passes: a caller that starts anything new separates two.
+
+    A pass lasts until the last thing its thread does before the next pass: what runs after the last
+    operator (copying reduced gradients back, say) still keeps the caller waiting.
+    """
     others = np.isin(events.lane, callers) & events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
     starts = np.sort(events.start_ns[others])
     start, end = events.start_ns[rows], np.maximum.accumulate(events.end_ns[rows])
     between = np.searchsorted(starts, start[1:], "left") > np.searchsorted(starts, end[:-1], "left")
-    groups = np.split(np.arange(len(rows)), np.flatnonzero(between) + 1)
-    return [Run(int(events.lane[rows[0]]), int(start[g[0]]), int(end[g[-1]])) for g in groups]
+    first = start[np.concatenate(([True], between))]
+    lane = int(events.lane[rows[0]])
+    mine = np.flatnonzero((events.lane == lane) & events.is_kind(*HOST_KINDS))
+    reach = np.maximum.accumulate(events.end_ns[mine])
+    until = np.searchsorted(events.start_ns[mine], [*first[1:].tolist(), np.iinfo(np.int64).max]) - 1
+    return [Run(lane, a, b) for a, b in zip(first.tolist(), reach[until].tolist(), strict=True)]
 
 
 def _caller_lanes(events: EventTable, autograd: list[int]) -> list[int]:

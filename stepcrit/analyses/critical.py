@@ -1,0 +1,76 @@
+"""Critical path.
+
+Question: which stretches, made shorter, would make the step shorter, and how sure is each dependency?
+Method:   walk back over binding edges, open host stretches by owner, name gaps by their edge (methods B).
+Needs:    a step on its schedule graph.
+Keeps:    the parts by class, by group and by evidence each sum to the step's elapsed time, in ns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.errors import InternalError
+from stepcrit.graph.path import MANY_PATHS
+from stepcrit.graph.segments import Segments
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.model.classes import WorkClass
+from stepcrit.model.graph import Evidence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CriticalPath:
+    """The answer for one step, in ns.
+
+    Attributes:
+        elapsed_ns: length of the window and of the path.
+        by_class_ns: WorkClass -> time on the path, largest first.
+        by_group_ns: compute, comm, copy, host, gap -> time on the path.
+        by_evidence_ns: evidence of the edge through which each stretch was entered -> time; "opening"
+            is the stretch that the window's opening cuts.
+        ties: equally late alternatives met.
+        path_count: distinct critical paths.
+        path_count_capped: whether there may be more.
+        segments: the stretches.
+        coupling: work class of the stretch at the window's opening: what carries the step's pace.
+    """
+
+    elapsed_ns: int
+    by_class_ns: dict[WorkClass, int]
+    by_group_ns: dict[str, int]
+    by_evidence_ns: dict[str, int]
+    ties: int
+    path_count: int
+    path_count_capped: bool
+    segments: Segments
+    coupling: WorkClass | None
+
+    def share_of(self, *classes: WorkClass) -> float:
+        """Share of the path in the given classes, 0..1."""
+        if not self.elapsed_ns:
+            return 0.0
+        return sum(self.by_class_ns.get(c, 0) for c in classes) / self.elapsed_ns
+
+
+def analyze(view: StepGraph) -> CriticalPath:
+    """Partition one step's elapsed time along its critical path."""
+    segments = view.segments
+    length = segments.length_ns
+    by_class = {WorkClass(c): int(length[segments.work == c].sum()) for c in np.unique(segments.work).tolist()}
+    by_class = dict(sorted(by_class.items(), key=lambda item: (-item[1], item[0])))
+    by_group: dict[str, int] = dict.fromkeys(("compute", "comm", "copy", "host", "gap"), 0)
+    for work, ns in by_class.items():
+        by_group[work.group] += ns
+    names = {-1: "opening", **{int(e): e.name.lower() for e in Evidence}}
+    by_evidence = {names[int(e)]: int(length[segments.evidence == e].sum()) for e in np.unique(segments.evidence)}
+    elapsed = view.step.elapsed_ns
+    for parts in (by_class, by_group, by_evidence):
+        if sum(parts.values()) != elapsed:  # type: ignore[attr-defined]
+            raise InternalError(f"parts of the critical path sum to {sum(parts.values())}, not {elapsed} ns")  # type: ignore[attr-defined]
+    count = view.path.path_count
+    opening = WorkClass(int(segments.work[0])) if len(segments) else None
+    return CriticalPath(
+        elapsed, by_class, by_group, by_evidence, view.path.ties, count, count >= MANY_PATHS, segments, opening
+    )

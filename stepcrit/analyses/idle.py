@@ -1,0 +1,137 @@
+"""Why the device is idle.
+
+Question: in the stretches in which no queue of the device runs, what was it that came late?
+Method:   for each idle stretch, the earliest launched activity that ends it; what led up to its launch
+          is read off the binding chain on the host (methods F).
+Needs:    launches; without runtime events idle stretches are listed without a cause.
+Keeps:    the causes of a stretch sum to its length; all stretches sum to the window's idle time, in ns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.errors import InternalError
+from stepcrit.graph.launchpoint import LaunchPoints, launch_points
+from stepcrit.graph.path import chain
+from stepcrit.graph.segments import segments_of
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import complement, union
+from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import DEVICE_KINDS
+from stepcrit.model.graph import EdgeKind, NodeKind
+
+DEPENDENCY = "dependency"
+DEVICE_SIDE = "device side, unexplained"
+LATENCY = "launch latency"
+ORPHAN = "launched before the capture"
+TAIL = "tail"
+
+
+@dataclass(frozen=True, slots=True)
+class IdleStretch:
+    """One stretch without device work.
+
+    Attributes:
+        start_ns, end_ns: the stretch.
+        ended_by: device row that ends it, -1 for the tail.
+        cause_ns: cause -> time, summing to the stretch.
+        owner_ns: host row (-1 untracked) -> time, for the host part.
+    """
+
+    start_ns: int
+    end_ns: int
+    ended_by: int
+    cause_ns: dict[str, int]
+    owner_ns: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """All idle stretches of one device in the window, in ns.
+
+    Attributes:
+        idle_ns: their total.
+        by_cause_ns: cause -> time, largest first.
+        by_owner_ns: name of the host event in whose time the device starved -> time, largest first.
+        stretches: each stretch, in time order.
+    """
+
+    idle_ns: int
+    by_cause_ns: dict[str, int]
+    by_owner_ns: dict[str, int]
+    stretches: tuple[IdleStretch, ...]
+
+
+def analyze(view: StepGraph, device: int) -> Idle:
+    """Explain the idle time of one device ordinal in the step's window."""
+    events = view.trace.events
+    on_device = np.array([lane.device == device for lane in events.lanes], np.bool_)
+    rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS) & on_device[events.lane])
+    window = (view.step.start_ns, view.step.end_ns)
+    gaps = complement(union(events.start_ns[rows], events.end_ns[rows]), *window)
+    points = launch_points(view.built)
+    stretches = tuple(_stretch(view, points, rows, gap) for gap in gaps.pairs())
+    causes: Counter[str] = Counter()
+    owners: Counter[str] = Counter()
+    for stretch in stretches:
+        causes.update(stretch.cause_ns)
+        for row, ns in stretch.owner_ns.items():
+            owners["untracked" if row < 0 else events.name_of(row)] += ns
+    return Idle(gaps.length, _largest_first(causes), _largest_first(owners), stretches)
+
+
+def _stretch(view: StepGraph, points: LaunchPoints, rows: Int64Array, gap: tuple[int, int]) -> IdleStretch:
+    """Explain one idle stretch [a, b]."""
+    a, b = gap
+    starting = rows[view.trace.events.start_ns[rows] == b]
+    nodes = view.built.first_node[starting]
+    nodes, starting = nodes[nodes >= 0], starting[nodes >= 0]
+    if not nodes.size:
+        return IdleStretch(a, b, NONE, {TAIL: b - a}, {})
+    at = points.at_ns[nodes]
+    launched = np.flatnonzero(at >= 0)
+    if not launched.size:
+        return IdleStretch(a, b, int(starting[0]), {ORPHAN: b - a}, {})
+    first = launched[int(np.argmin(at[launched]))]
+    node, launch = int(nodes[first]), int(at[first])
+    if launch <= a:
+        cause = DEPENDENCY if _bound_by_event(view, node) else DEVICE_SIDE
+        return IdleStretch(a, b, int(starting[first]), {cause: b - a}, {})
+    return _late_launch(view, int(points.node[node]), (a, launch, b), int(starting[first]))
+
+
+def _late_launch(view: StepGraph, host_node: int, at: tuple[int, int, int], row: int) -> IdleStretch:
+    """[a, launch] by what the host's binding chain did, [launch, b] as launch latency."""
+    a, launch, b = at
+    way = chain(view.built.graph, view.built.arrivals, host_node, since_ns=a)
+    segments = segments_of(view.links, view.built, way, view.usual_gaps)
+    causes: Counter[str] = Counter({LATENCY: b - launch} if b > launch else {})
+    owners: Counter[int] = Counter()
+    columns = (segments.length_ns, segments.work, segments.row, segments.is_gap, segments.node)
+    for ns, work, owner, is_gap, node in zip(*(c.tolist() for c in columns), strict=True):
+        if not ns:
+            continue
+        if is_gap or view.built.graph.kind[node] >= NodeKind.KERNEL:
+            causes[f"host: {WorkClass(work).label}" if is_gap else "another device"] += ns
+        else:
+            causes[f"host: {WorkClass(work).label}"] += ns
+            owners[owner] += ns
+    if causes.total() != b - a:
+        raise InternalError(f"the causes of an idle stretch sum to {causes.total()}, not {b - a} ns")
+    return IdleStretch(a, b, row, dict(causes), dict(owners))
+
+
+def _bound_by_event(view: StepGraph, node: int) -> bool:
+    """Whether a recorded event decided when an activity started."""
+    graph = view.built.graph
+    edges = range(int(graph.dst_ptr[node]), int(graph.dst_ptr[node + 1]))
+    return any(view.built.arrivals.binds[e] and graph.edge_kind[e] == EdgeKind.EVENT for e in edges)
+
+
+def _largest_first(counter: Counter[str]) -> dict[str, int]:
+    return {k: v for k, v in sorted(counter.items(), key=lambda item: (-item[1], item[0])) if v}

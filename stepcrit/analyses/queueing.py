@@ -1,0 +1,95 @@
+"""Queue depth and launch-to-start.
+
+Question: does the device wait for the host, or do launches wait for the device?
+Method:   depth = launched and not yet started, +1 at each launch point and -1 at each start (methods F);
+          launch-to-start against the trace's own floor: its 5th percentile on an idle queue.
+Needs:    launches.
+Keeps:    every launch that enters the queue leaves it: the series ends at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.graph.build import TraceGraph
+from stepcrit.graph.launchpoint import launch_points
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.model.arrays import Int64Array
+from stepcrit.model.graph import EdgeKind, NodeKind
+
+NEAR_FLOOR = 2
+"""Launch-to-start up to this many floors is an activity that started as soon as it could."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Queueing:
+    """Launches of one step's window, in ns.
+
+    Attributes:
+        count: launched activities that start inside the window.
+        launch_to_start_ns: median; None without launches.
+        p95_ns: 95th percentile; None without launches.
+        floor_ns: 5th percentile over activities that found their queue idle; None below 20 of them.
+        at_floor_share: share of activities that started within NEAR_FLOOR floors, 0..1; None without a floor.
+        max_depth: most activities launched and not yet started at one instant.
+        series: (instant, depth after it) for each change of depth.
+    """
+
+    count: int
+    launch_to_start_ns: int | None
+    p95_ns: int | None
+    floor_ns: int | None
+    at_floor_share: float | None
+    max_depth: int
+    series: tuple[Int64Array, Int64Array]
+
+
+def analyze(view: StepGraph) -> Queueing:
+    """Measure the queue in one step's window."""
+    graph = view.built.graph
+    points = launch_points(view.built)
+    launched = np.flatnonzero((points.at_ns >= 0) & (graph.kind >= NodeKind.KERNEL))
+    start = graph.start_ns[launched]
+    inside = launched[(start > view.step.start_ns) & (start <= view.step.end_ns)]
+    wait = graph.start_ns[inside] - points.at_ns[inside]
+    floor = launch_floor(view.built)
+    series = depth_series(points.at_ns[inside], graph.start_ns[inside])
+    if not wait.size:
+        return Queueing(0, None, None, floor, None, 0, series)
+    share = float((wait <= NEAR_FLOOR * floor).mean()) if floor is not None else None
+    return Queueing(
+        len(inside),
+        int(np.median(wait)),
+        int(np.percentile(wait, 95)),
+        floor,
+        share,
+        int(series[1].max(initial=0)),
+        series,
+    )
+
+
+def launch_floor(built: TraceGraph) -> int | None:
+    """The trace's normal launch latency: 5th percentile where the launch alone decided the start."""
+    graph = built.graph
+    edges = np.flatnonzero(built.arrivals.binds & (graph.edge_kind == EdgeKind.LAUNCH))
+    waits = graph.start_ns[graph.dst[edges]] - graph.end_ns[graph.src[edges]]
+    waits = waits[waits > 0]  # a start inside its own call has no latency to learn from
+    return int(np.percentile(waits, 5)) if len(waits) >= 20 else None
+
+
+def depth_series(launch_ns: Int64Array, start_ns: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Instants at which the depth changes, and the depth after each.
+
+    >>> import numpy as np
+    >>> at, depth = depth_series(np.array([2, 4, 6]), np.array([5, 26, 47]))
+    >>> list(zip(at.tolist(), depth.tolist()))
+    [(2, 1), (4, 2), (5, 1), (6, 2), (26, 1), (47, 0)]
+    """
+    at = np.concatenate((launch_ns, start_ns))
+    change = np.concatenate((np.ones(len(launch_ns), np.int64), -np.ones(len(start_ns), np.int64)))
+    instants, back = np.unique(at, return_inverse=True)
+    net = np.bincount(back, weights=change, minlength=len(instants)).astype(np.int64)
+    changed = net != 0
+    return instants[changed].astype(np.int64), np.cumsum(net)[changed]

@@ -1,0 +1,102 @@
+"""The graph seen from one step: the sinks of its boundary, its critical path, slack and drag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepcrit.errors import UsageError
+from stepcrit.graph.build import TraceGraph
+from stepcrit.graph.drag import Drag, Slack, drag, slack
+from stepcrit.graph.path import Path, critical_path
+from stepcrit.graph.schedule import GapPolicy, Lags, lags
+from stepcrit.graph.segments import Segments, segments_of, usual_gaps
+from stepcrit.link.steps import boundary_rows
+from stepcrit.model.arrays import BoolArray
+from stepcrit.model.links import Links
+from stepcrit.model.steps import Step, Steps
+from stepcrit.model.trace import RawTrace
+
+
+@dataclass(frozen=True, eq=False)
+class StepGraph:
+    """One step of a linked trace on its schedule graph. Everything is computed once, when asked for.
+
+    Attributes:
+        trace: the trace as read.
+        links: its links.
+        steps: all steps.
+        step: this one.
+        built: the graph over the whole capture.
+    """
+
+    trace: RawTrace
+    links: Links
+    steps: Steps
+    step: Step
+    built: TraceGraph
+
+    @cached_property
+    def sinks(self) -> Mapping[int, int]:
+        """Node -> the instant by which the boundary needs it (the boundary itself), in ns."""
+        return dict.fromkeys(sinks_of(self.trace, self.links, self.steps, self.step, self.built), self.step.end_ns)
+
+    @cached_property
+    def path(self) -> Path:
+        """The critical path, clipped to the step's window."""
+        return critical_path(self.built.graph, self.built.arrivals, list(self.sinks), since_ns=self.step.start_ns)
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The path with host stretches told apart by owner: what every table of path time is made of."""
+        return segments_of(self.links, self.built, self.path, self.usual_gaps)
+
+    @cached_property
+    def usual_gaps(self) -> Mapping[int, float]:
+        """Median residual gap by kind of edge, in ns: what `unexplained` is measured against."""
+        return usual_gaps(self.built)
+
+    def delays(self, policy: GapPolicy) -> Lags:
+        """The fixed delays that replay uses under a gap policy."""
+        return lags(self.built.graph, self.built.arrivals, policy)
+
+    @cached_property
+    def slack(self) -> Slack:
+        """Slack of every node against this step's boundary, under the conservative gap policy."""
+        return slack(self.built.graph, self.delays("join"), self.sinks)
+
+    @cached_property
+    def drag(self) -> Drag:
+        """Drag of every node on this step's boundary, under the conservative gap policy."""
+        return drag(self.built.graph, self.delays("join"), self.built.arrivals.gap_ns, self.sinks)
+
+    @cached_property
+    def inside(self) -> BoolArray:
+        """Nodes that run at least in part within the step's window."""
+        graph = self.built.graph
+        inside: BoolArray = (graph.end_ns > self.step.start_ns) & (graph.start_ns < self.step.end_ns)
+        return inside
+
+
+def sinks_of(trace: RawTrace, links: Links, steps: Steps, step: Step, built: TraceGraph) -> list[int]:
+    """The nodes that a step's boundary requires.
+
+    Raises:
+        UsageError: the step has no activity that ends at its boundary.
+    """
+    rows = boundary_rows(trace.events, links, steps, step)
+    nodes = built.parts_of(rows.tolist())
+    ends = built.graph.end_ns
+    nodes = [v for v in nodes if ends[v] <= step.end_ns]
+    if not nodes or int(ends[nodes].max()) != step.end_ns:
+        host = built.host_node_ending(step.lane, step.end_ns) if step.lane >= 0 else -1
+        nodes = [*nodes, host] if host >= 0 else nodes
+    if not nodes or int(np.max(ends[nodes])) != step.end_ns:
+        raise UsageError(
+            f"step {step.label} has no work of its own before its boundary",
+            do="choose another step with --step, or another --boundary",
+        )
+    return nodes

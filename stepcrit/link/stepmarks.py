@@ -1,0 +1,28 @@
+"""Step marks: ranges that say where a step is, and do no work of their own.
+
+`ProfilerStep#N` is open over everything a step does. Were it to own time, plain Python would be called
+by its name; so it takes no part in nesting, and what only it covers is untracked.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from stepcrit.model.arrays import BoolArray
+from stepcrit.model.events import EventKind, EventTable
+
+PROFILER_STEP = re.compile(r"^ProfilerStep#?\s*\d+")
+
+
+def step_marks(events: EventTable) -> BoolArray:
+    """Rows that only mark a step."""
+    return rows_named(events, PROFILER_STEP)
+
+
+def rows_named(events: EventTable, pattern: re.Pattern[str]) -> BoolArray:
+    """Host ranges whose name the pattern finds; asked once per distinct name."""
+    named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
+    rows: BoolArray = events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP)
+    return rows & named[events.name] if len(events) else rows

@@ -1,0 +1,111 @@
+"""The arguments stepcrit asks for, read in bulk; one that lies about its type counts as absent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from stepcrit.model.arrays import NONE
+
+Number: TypeAlias = int | str
+"""A whole number, or its text: writers disagree (`"bytes": 128` and `"bytes": "128"`)."""
+
+NO_ARGUMENTS = msgspec.Raw(b"{}")
+
+UNKNOWN_BYTES = ""
+"""Stands for the bytes an allocator event does not give: -1 is a size like others there."""
+
+
+class Arguments(msgspec.Struct, gc=False):
+    """Arguments of rows with a duration."""
+
+    correlation: Number = NONE
+    npu_correlation: Number = msgspec.field(default=NONE, name="correlation_id")
+    external_id: Number = msgspec.field(default=NONE, name="External id")
+    old_external_id: Number = msgspec.field(default=NONE, name="external id")
+    seq: Number = msgspec.field(default=NONE, name="Sequence number")
+    nbytes: Number = msgspec.field(default=NONE, name="bytes")
+    old_nbytes: Number = msgspec.field(default=NONE, name="Bytes")
+    size: Number = NONE
+    stream: Number = NONE
+    device: Number = NONE
+    stack: str = msgspec.field(default="", name="Call stack")
+    module: str = msgspec.field(default="", name="Module Hierarchy")
+    # Rows with one of these keep all their arguments.
+    collective: str = msgspec.field(default="", name="Collective name")
+    graph: int = msgspec.field(default=0, name="graph id")
+
+
+class MemoryArguments(msgspec.Struct, gc=False):
+    """Arguments of an allocator event."""
+
+    nbytes: Number = msgspec.field(default=UNKNOWN_BYTES, name="Bytes")
+    allocated: Number = msgspec.field(default=NONE, name="Total Allocated")
+    reserved: Number = msgspec.field(default=NONE, name="Total Reserved")
+    device_type: Number = msgspec.field(default=NONE, name="Device Type")
+    device: Number = msgspec.field(default=NONE, name="Device Id")
+
+
+Shape = TypeVar("Shape", Arguments, MemoryArguments)
+
+
+class ArgumentReader:
+    """Decodes the arguments of many events at once."""
+
+    def __init__(self, dropped: Counter[str]) -> None:
+        self._dropped = dropped
+        self._arguments = msgspec.json.Decoder(list[Arguments])
+        self._memory = msgspec.json.Decoder(list[MemoryArguments])
+
+    def many(self, texts: Sequence[msgspec.Raw]) -> list[Arguments]:
+        """The arguments of rows with a duration."""
+        return self._read(self._arguments, texts, Arguments)
+
+    def memory(self, texts: Sequence[msgspec.Raw]) -> list[MemoryArguments]:
+        """The arguments of allocator events."""
+        return self._read(self._memory, texts, MemoryArguments)
+
+    def all_of(self, text: msgspec.Raw) -> dict[str, Any]:
+        """Every argument of one row."""
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            return value
+        self._dropped["arguments that cannot be read, taken as absent"] += 1
+        return {}
+
+    def _read(
+        self, decoder: msgspec.json.Decoder[list[Shape]], texts: Sequence[msgspec.Raw], shape: type[Shape]
+    ) -> list[Shape]:
+        """Decode all, and one by one only when that fails."""
+        try:
+            return decoder.decode(b"[" + b",".join(texts) + b"]")
+        except (msgspec.DecodeError, RecursionError):
+            return [self._read_one(text, shape) for text in texts]
+
+    def _read_one(self, text: msgspec.Raw, shape: type[Shape]) -> Shape:
+        """Decode one event's arguments, leaving out those of a wrong type."""
+        try:
+            return msgspec.json.decode(text, type=shape)
+        except (msgspec.DecodeError, RecursionError):
+            found = self.all_of(text)
+        sound: dict[str, Any] = {}
+        for field in msgspec.structs.fields(shape):
+            value = found.get(field.encode_name)
+            if _is_of(value, field.type):
+                sound[field.name] = value
+            elif value is not None:
+                self._dropped[f'argument "{field.encode_name}" of an unusable type, taken as absent'] += 1
+        return shape(**sound)
+
+
+def _is_of(value: object, kind: object) -> bool:
+    """Whether a decoded value fits a field."""
+    if isinstance(value, str):
+        return kind is not int
+    return kind is not str and isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,110 @@
+"""A row lies on a host thread (pid, tid) or on a device queue (pid, stream): its kind says which.
+
+The track a writer draws a row on is not its lane: device rows of one stream may sit on several
+tids, tids may be made up, and a container's process 1 shares its number with GPU 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int32Array, Int64Array
+from stepcrit.model.events import Lane, Side
+
+Track = tuple[str, str]
+"""pid and tid, as the trace writes them."""
+
+_MAX_STREAM = 2**31  # above it lies 2**32 - 1, which is -1 seen through an unsigned field
+_STREAM_NAME = re.compile(r"(?:stream )?(\d{1,10})\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where rows lie.
+
+    Attributes:
+        lane: lane of each row.
+        lanes: the lanes, by first row.
+        by_side: per side, the lane of each track, or -1.
+    """
+
+    lane: Int32Array
+    lanes: tuple[Lane, ...]
+    by_side: Mapping[Side, Int32Array]
+
+
+def place(
+    side: Int8Array,
+    track: Int32Array,
+    queue: tuple[Int64Array, Int64Array],
+    tracks: Sequence[Track],
+    labels: Mapping[Track, str],
+) -> Placement:
+    """Give each row its lane.
+
+    Args:
+        side: Side of each row.
+        track: index into `tracks` of each row.
+        queue: the arguments stream and device of each row, -1 when absent.
+        tracks: every (pid, tid) of the file.
+        labels: name of a track, where the trace gives one.
+
+    Returns:
+        The lanes, numbered in the order of the rows.
+    """
+    first_rows, combination = _distinct(side, track, queue[0])
+    numbers: dict[tuple[Side, str, int | str], int] = {}
+    lanes: list[Lane] = []
+    lane_of = np.zeros(len(first_rows), np.int32)
+    by_side = {each: np.full(len(tracks), NONE, np.int32) for each in Side}
+    for index in np.argsort(first_rows).tolist():
+        row = int(first_rows[index])
+        where = Side(int(side[row]))
+        pid, tid = tracks[track[row]]
+        stream = _stream(int(queue[0][row]), tid) if where == Side.DEVICE else NONE
+        key = (where, pid, tid if stream == NONE else stream)
+        if key not in numbers:
+            numbers[key] = len(lanes)
+            device = _device(pid, int(queue[1][row])) if where == Side.DEVICE else NONE
+            lanes.append(Lane(where, pid, tid, device, stream, labels.get((pid, tid), "")))
+        lane_of[index] = numbers[key]
+        if by_side[where][track[row]] == NONE:
+            by_side[where][track[row]] = numbers[key]
+    return Placement(lane_of[combination], tuple(lanes), by_side)
+
+
+def _distinct(side: Int8Array, track: Int32Array, stream: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """First row of each combination of side, track and stream, and each row's combination."""
+    streams, stream_code = np.unique(np.where(side == Side.DEVICE, stream, NONE), return_inverse=True)
+    packed = (track.astype(np.int64) * len(streams) + stream_code) * len(Side) + side
+    _, first_rows, combination = np.unique(packed, return_index=True, return_inverse=True)
+    return first_rows, combination
+
+
+def _stream(argument: int, tid: str) -> int:
+    """A stream number from the argument, else from the track ("7", "stream 7"), else -1."""
+    if 0 <= argument < _MAX_STREAM:
+        return argument
+    match = _STREAM_NAME.fullmatch(tid)
+    stream = int(match[1]) if match else NONE
+    return stream if stream < _MAX_STREAM else NONE
+
+
+def _device(pid: str, argument: int) -> int:
+    """A device's ordinal. The pid comes first: in merged files it alone tells devices apart."""
+    if pid.isdecimal() and len(pid) < 10:
+        return int(pid)
+    return argument if argument < _MAX_STREAM else NONE
+
+
+def flow_lanes(placement: Placement, track: Int32Array, prefers_device: BoolArray) -> Int32Array:
+    """The lane each end of a flow arrow touches, -1 when its track has no rows."""
+    host, device, other = (placement.by_side[side][track] for side in (Side.HOST, Side.DEVICE, Side.OTHER))
+    on_host = np.where(host != NONE, host, device)
+    on_device = np.where(device != NONE, device, host)
+    best = np.where(prefers_device, on_device, on_host)
+    return np.where(best != NONE, best, other).astype(np.int32)

@@ -1,0 +1,261 @@
+"""Collected columns become the sorted, frozen tables of the model, in time since the origin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+from stepcrit.load.dialect import UNKNOWN, Meaning, depends_on_name, meaning_of, meaning_of_name
+from stepcrit.load.lanes import Placement, Track, flow_lanes, place
+from stepcrit.load.pairs import pair_ends
+from stepcrit.load.rows import RowCollector
+from stepcrit.model.arrays import NONE, Int32Array, freeze
+from stepcrit.model.events import EventKind, EventTable, Side
+from stepcrit.model.trace import FlowTable, MemoryTable
+
+Columns: TypeAlias = dict[str, np.ndarray[Any, Any]]
+
+_ROW_TYPES: dict[str, type[np.generic]] = {
+    "order": np.int64, "start": np.int64, "duration": np.int64, "begins": np.bool_,
+    "cat": np.int32, "name": np.int32, "track": np.int32, "stack": np.int32, "module": np.int32,
+    "correlation": np.int64, "external_id": np.int64, "seq": np.int64, "nbytes": np.int64,
+    "stream": np.int64, "device": np.int64,
+}  # fmt: skip
+_END_TYPES: dict[str, type[np.generic]] = {"time": np.int64, "order": np.int64, "track": np.int32}
+_FLOW_TYPES: dict[str, type[np.generic]] = {
+    "time": np.int64, "order": np.int64, "is_start": np.int8, "cat": np.int32, "id": np.int64, "track": np.int32,
+}  # fmt: skip
+_MEMORY_TYPES: dict[str, type[np.generic]] = dict.fromkeys(
+    ("time", "order", "nbytes", "allocated", "reserved", "device_type", "device"), np.int64
+)
+_LOST_START_NS = 3_600_000_000_000  # a device row at time 0 when the trace starts an hour later
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """Every table of one file, and what making them showed.
+
+    Attributes:
+        events, flows, memory: the tables.
+        first_ns: time 0 of the tables, in ns as the file counts (without its base).
+        whole_microseconds: whether no time of a row has a fraction of a microsecond.
+        unknown_cats: rows whose category is unknown, by category.
+    """
+
+    events: EventTable
+    flows: FlowTable
+    memory: MemoryTable
+    first_ns: int
+    whole_microseconds: bool
+    unknown_cats: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What the codes in the columns mean.
+
+    Attributes:
+        cats, names: texts of categories and names.
+        tracks: (pid, tid) by track.
+        processes: name of each track's process, or its pid.
+        labels: names of tracks.
+    """
+
+    cats: tuple[str, ...]
+    names: tuple[str, ...]
+    tracks: tuple[Track, ...]
+    processes: tuple[str, ...]
+    labels: Mapping[Track, str]
+
+
+def build_tables(collected: RowCollector) -> Tables:
+    """Turn what was collected into tables; the collector is used up.
+
+    Args:
+        collected: the columns of a whole file.
+
+    Returns:
+        The tables, with read-only arrays.
+    """
+    words = _words(collected)
+    rows = {name: collected.rows.take(name, dtype) for name, dtype in _ROW_TYPES.items()}
+    ends = {name: collected.ends.take(name, dtype) for name, dtype in _END_TYPES.items()}
+    flows = {name: collected.flows.take(name, dtype) for name, dtype in _FLOW_TYPES.items()}
+    memory = {name: collected.memory.take(name, dtype) for name, dtype in _MEMORY_TYPES.items()}
+    _set_ends(rows, ends, collected.dropped)
+    unknown = _set_meaning(rows, words)
+    _drop_lost_starts(rows, collected.dropped)
+    whole = bool(len(rows["start"])) and not ((rows["start"] % 1000).any() or (rows["end"] % 1000).any())
+    first_ns = _first_ns(rows, flows, memory)
+    _sort(rows, first_ns)
+    placement = place(
+        rows.pop("side"),
+        rows.pop("track"),
+        (rows.pop("stream"), rows.pop("device")),
+        words.tracks,
+        words.labels,
+    )
+    return Tables(
+        events=_event_table(rows, placement, words, collected),
+        flows=_flow_table(flows, first_ns, placement, words.cats),
+        memory=_memory_table(memory, first_ns),
+        first_ns=first_ns,
+        whole_microseconds=whole,
+        unknown_cats=unknown,
+    )
+
+
+def _words(collected: RowCollector) -> _Words:
+    """What the collector's codes mean."""
+    tracks = tuple(collected.tracks.table)
+    processes = {pid: _name_in(text) for pid, text in collected.process_names.items()}
+    return _Words(
+        cats=tuple(collected.cats.table),
+        names=tuple(collected.names.table),
+        tracks=tracks,
+        processes=tuple(processes.get(pid) or pid for pid, _ in tracks),
+        labels={track: _name_in(text) for track, text in collected.thread_names.items()},
+    )
+
+
+def _name_in(text: bytes) -> str:
+    """The name in a metadata event's arguments."""
+    try:
+        value = msgspec.json.decode(text, type=dict[str, Any]).get("name")
+    except (msgspec.DecodeError, RecursionError):
+        value = None
+    return value.strip() if isinstance(value, str) else ""
+
+
+# --- the rows ------------------------------------------------------------------------------
+
+
+def _set_ends(rows: Columns, ends: Columns, dropped: Counter[str]) -> None:
+    """Give every row its end; a B that nothing ends lasts until the last time seen."""
+    rows["end"] = rows["start"] + rows.pop("duration")
+    begins = np.flatnonzero(rows.pop("begins"))
+    if not len(begins) and not len(ends["time"]):
+        return
+    open_rows = (rows["start"][begins], rows["order"][begins], rows["track"][begins])
+    end_time, closed, strays = pair_ends(open_rows, (ends["time"], ends["order"], ends["track"]))
+    last = int(np.concatenate((rows["end"], ends["time"])).max())
+    rows["end"][begins] = np.where(closed, end_time, last)
+    dropped.update({"B without E, ended with the trace": int((~closed).sum()), "E without B": strays})
+
+
+def _set_meaning(rows: Columns, words: _Words) -> dict[str, int]:
+    """Give every row its kind and side, and count the categories that tell neither."""
+    by_cat = [meaning_of(cat) for cat in words.cats]
+    kind, side, known = (column[rows["cat"]] for column in _meaning_columns(by_cat))
+    mixed = np.array([depends_on_name(cat) for cat in words.cats], np.bool_)
+    unclear = np.flatnonzero(mixed[rows["cat"]])
+    if len(unclear):
+        cat, name, track = (rows[column][unclear].astype(np.int64) for column in ("cat", "name", "track"))
+        packed = (cat * len(words.names) + name) * len(words.tracks) + track
+        _, first, group = np.unique(packed, return_index=True, return_inverse=True)
+        each = [
+            meaning_of_name(words.cats[cat[row]], words.names[name[row]], words.processes[track[row]])
+            for row in first.tolist()
+        ]
+        kind[unclear], side[unclear], known[unclear] = (column[group] for column in _meaning_columns(each))
+    rows["kind"], rows["side"] = kind, side
+    codes, counts = np.unique(rows["cat"][~known], return_counts=True)
+    return {words.cats[code]: int(count) for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
+
+def _meaning_columns(meanings: Sequence[Meaning | None]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Kind, side, and whether it is known, of each meaning."""
+    filled = [meaning or UNKNOWN for meaning in meanings]
+    return (
+        np.array([kind for kind, _ in filled], np.int8),
+        np.array([side for _, side in filled], np.int8),
+        np.array([meaning is not None for meaning in meanings], np.bool_),
+    )
+
+
+def _drop_lost_starts(rows: Columns, dropped: Counter[str]) -> None:
+    """Leave out device rows at time 0: CUPTI writes 0 for a time it does not know."""
+    lost = (rows["side"] == Side.DEVICE) & (rows["start"] == 0)
+    others = rows["start"][~lost & (rows["kind"] != EventKind.PROFILER)]
+    if not lost.any() or not len(others) or int(others.min()) < _LOST_START_NS:
+        return
+    dropped["device row without a start time"] += int(lost.sum())
+    for name in rows:
+        rows[name] = rows[name][~lost]
+
+
+def _first_ns(rows: Columns, flows: Columns, memory: Columns) -> int:
+    """Time 0: the earliest row. The profiler's own span and the metadata must not widen the window."""
+    own = rows["kind"] == EventKind.PROFILER
+    for times in (rows["start"][~own], rows["start"], memory["time"], flows["time"]):
+        if len(times):
+            return int(times.min())
+    return 0
+
+
+def _sort(rows: Columns, first_ns: int) -> None:
+    """Put the rows in the model's order, and in time since the origin."""
+    rows["start"] -= first_ns
+    rows["end"] -= first_ns
+    by_time = np.lexsort((rows["order"], -rows["end"], rows["start"]))
+    for name in rows:
+        rows[name] = rows[name][by_time]
+
+
+# --- the tables ----------------------------------------------------------------------------
+
+
+def _event_table(rows: Columns, placement: Placement, words: _Words, collected: RowCollector) -> EventTable:
+    """The event table of the sorted rows."""
+    moves = np.isin(rows["kind"], (EventKind.MEMCPY, EventKind.MEMSET))
+    nbytes = np.where(moves, rows["nbytes"], NONE)
+    with_arguments = np.flatnonzero(np.isin(rows["order"], list(collected.arguments)))
+    columns = {
+        "kind": rows["kind"], "cat": rows["cat"], "name": rows["name"],
+        "start_ns": rows["start"], "end_ns": rows["end"], "lane": placement.lane,
+        "correlation": rows["correlation"], "external_id": rows["external_id"], "seq": rows["seq"],
+        "nbytes": nbytes, "order": rows["order"], "stack": rows["stack"], "module": rows["module"],
+    }  # fmt: skip
+    freeze(*columns.values())
+    return EventTable(
+        **columns,
+        names=words.names,
+        cats=words.cats,
+        lanes=placement.lanes,
+        stacks=tuple(collected.stacks.table[1:]),
+        modules=tuple(collected.modules.table[1:]),
+        args={row: collected.arguments[int(rows["order"][row])] for row in with_arguments.tolist()},
+    )
+
+
+def _flow_table(flows: Columns, first_ns: int, placement: Placement, cats: tuple[str, ...]) -> FlowTable:
+    """The flow table. Arrows end on the device, but for those that tie forward to backward."""
+    ties_host = np.array([cat == "fwdbwd" for cat in cats], np.bool_)
+    prefers_device = (flows["is_start"] == 0) & ~ties_host[flows["cat"]]
+    columns = {
+        "is_start": flows["is_start"], "cat": flows["cat"], "id": flows["id"],
+        "ts_ns": flows["time"] - first_ns, "lane": flow_lanes(placement, flows["track"], prefers_device),
+    }  # fmt: skip
+    freeze(*columns.values())
+    return FlowTable(**columns)
+
+
+def _memory_table(memory: Columns, first_ns: int) -> MemoryTable:
+    """The memory table, in file order."""
+    columns = {
+        "ts_ns": memory["time"] - first_ns, "nbytes": memory["nbytes"],
+        "allocated": memory["allocated"], "reserved": memory["reserved"],
+        "device_type": _int32(memory["device_type"]), "device": _int32(memory["device"]),
+    }  # fmt: skip
+    freeze(*columns.values())
+    return MemoryTable(**columns)
+
+
+def _int32(values: np.ndarray[Any, Any]) -> Int32Array:
+    """Small numbers; what is none is NONE."""
+    return np.where((values >= 0) & (values < 2**31), values, NONE).astype(np.int32)
