@@ -41,7 +41,8 @@ def _measure(reader: str, path: str) -> dict[str, Any]:
     child = subprocess.run(
         [sys.executable, __file__, "--child", reader, path], check=True, capture_output=True, text=True
     )
-    return json.loads(child.stdout)
+    measured: dict[str, Any] = json.loads(child.stdout)
+    return measured
 
 
 def _child(reader: str, path: str) -> None:

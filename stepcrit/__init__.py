@@ -1,0 +1,71 @@
+"""stepcrit explains what one PyTorch training step costs, from a torch.profiler trace.
+
+    import stepcrit as sc
+
+    t = sc.load("trace.json.gz")
+    t.steps.median().elapsed_ns
+    g = t.graph()
+    g.critical_path().to_pandas()
+    g.slack()
+    g.to_networkx()
+
+Names load when they are first used, so that `stepcrit --help` needs no numpy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stepcrit.errors import InputError, StepcritError, UsageError
+    from stepcrit.link.steps import StepOptions
+    from stepcrit.model.steps import Boundary, Step, Steps
+    from stepcrit.session import CriticalPath, Graph, Options, Trace, load
+
+_HOMES = {
+    "Boundary": "stepcrit.model.steps",
+    "CriticalPath": "stepcrit.session",
+    "Graph": "stepcrit.session",
+    "InputError": "stepcrit.errors",
+    "Options": "stepcrit.session",
+    "Step": "stepcrit.model.steps",
+    "StepOptions": "stepcrit.link.steps",
+    "StepcritError": "stepcrit.errors",
+    "Steps": "stepcrit.model.steps",
+    "Trace": "stepcrit.session",
+    "UsageError": "stepcrit.errors",
+    "load": "stepcrit.session",
+}
+
+__all__ = [
+    "Boundary",
+    "CriticalPath",
+    "Graph",
+    "InputError",
+    "Options",
+    "Step",
+    "StepOptions",
+    "StepcritError",
+    "Steps",
+    "Trace",
+    "UsageError",
+    "__version__",
+    "load",
+]
+
+try:
+    __version__ = version("stepcrit")
+except PackageNotFoundError:  # run from a checkout that is not installed
+    __version__ = "0+unknown"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'stepcrit' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -74,3 +74,24 @@ def analyze(view: StepGraph) -> CriticalPath:
     return CriticalPath(
         elapsed, by_class, by_group, by_evidence, view.path.ties, count, count >= MANY_PATHS, segments, opening
     )
+
+
+def path_rows(view: StepGraph) -> list[dict[str, object]]:
+    """The critical path as plain rows, for data frames and JSON."""
+    segments, events = view.segments, view.trace.events
+    rows: list[dict[str, object]] = []
+    for i in range(len(segments)):
+        row, evidence = int(segments.row[i]), int(segments.evidence[i])
+        rows.append(
+            {
+                "start_ns": int(segments.start_ns[i]),
+                "end_ns": int(segments.end_ns[i]),
+                "length_ns": int(segments.end_ns[i] - segments.start_ns[i]),
+                "class": WorkClass(int(segments.work[i])).label,
+                "name": events.name_of(row) if row >= 0 else "",
+                "lane": events.lanes[int(segments.lane[i])].words,
+                "evidence": Evidence(evidence).name.lower() if evidence >= 0 else None,
+                "is_gap": bool(segments.is_gap[i]),
+            }
+        )
+    return rows

@@ -67,10 +67,18 @@ class Idle:
     stretches: tuple[IdleStretch, ...]
 
 
-def analyze(view: StepGraph, device: int) -> Idle:
-    """Explain the idle time of one device ordinal in the step's window."""
+def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
+    """Explain the idle time of one device in the step's window, or of one of its queues.
+
+    Args:
+        view: the step.
+        device: the device's label (`Lane.device_label`).
+        stream: look at this queue alone; by default idle means that no queue runs.
+    """
     events = view.trace.events
-    on_device = np.array([lane.device == device for lane in events.lanes], np.bool_)
+    on_device = np.array(
+        [lane.device_label == device and stream in (None, lane.stream) for lane in events.lanes], np.bool_
+    )
     rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS) & on_device[events.lane])
     window = (view.step.start_ns, view.step.end_ns)
     gaps = complement(union(events.start_ns[rows], events.end_ns[rows]), *window)

@@ -56,8 +56,7 @@ def analyze(events: EventTable, work: Int8Array, window: tuple[int, int]) -> tup
     """Divide the window of every device that did anything in it, busiest first."""
     device_rows = events.is_kind(*DEVICE_KINDS)
     inside = device_rows & (events.end_ns > window[0]) & (events.start_ns < window[1])
-    # A device whose process label is no number keeps the label.
-    labels = [str(lane.device) if lane.device >= 0 else lane.pid for lane in events.lanes]
+    labels = [lane.device_label for lane in events.lanes]
     times = []
     for label in sorted({labels[lane] for lane in np.unique(events.lane[inside]).tolist()}):
         rows = inside & np.array([one == label for one in labels], np.bool_)[events.lane]

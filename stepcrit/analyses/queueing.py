@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepcrit.graph.build import TraceGraph
+from stepcrit.graph.floors import launch_floor
 from stepcrit.graph.launchpoint import launch_points
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import Int64Array
-from stepcrit.model.graph import EdgeKind, NodeKind
+from stepcrit.model.graph import NodeKind
 
 NEAR_FLOOR = 2
 """Launch-to-start up to this many floors is an activity that started as soon as it could."""
@@ -68,15 +68,6 @@ def analyze(view: StepGraph) -> Queueing:
         int(series[1].max(initial=0)),
         series,
     )
-
-
-def launch_floor(built: TraceGraph) -> int | None:
-    """The trace's normal launch latency: 5th percentile where the launch alone decided the start."""
-    graph = built.graph
-    edges = np.flatnonzero(built.arrivals.binds & (graph.edge_kind == EdgeKind.LAUNCH))
-    waits = graph.start_ns[graph.dst[edges]] - graph.end_ns[graph.src[edges]]
-    waits = waits[waits > 0]  # a start inside its own call has no latency to learn from
-    return int(np.percentile(waits, 5)) if len(waits) >= 20 else None
 
 
 def depth_series(launch_ns: Int64Array, start_ns: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -13,7 +13,7 @@ from stepcrit.graph.claims import Claims, DeviceClaim
 from stepcrit.graph.rules import apply_rules
 from stepcrit.graph.scene import Rules, Scene, survey
 from stepcrit.graph.schedule import Arrivals, Floors, observe
-from stepcrit.graph.threads import ThreadNodes, collect_cuts, cut_threads
+from stepcrit.graph.threads import ThreadNodes, collect_cuts, cut_threads, no_pieces
 from stepcrit.model.arrays import NONE, Int64Array, freeze
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import EventKind, EventTable
@@ -90,7 +90,8 @@ def build_graph(
     """
     scene = survey(events, links, rules or Rules())
     claims = apply_rules(scene)
-    threads = cut_threads(links.pieces, collect_cuts(events, claims, boundaries), full=full)
+    pieces = no_pieces(links.pieces) if scene.rules.device_only else links.pieces
+    threads = cut_threads(pieces, collect_cuts(events, claims, boundaries), full=full)
     device = _device_nodes(scene, claims)
     nodes = _node_table(scene, threads, device)
     edges = _edges(scene, claims, threads, device)

@@ -111,6 +111,8 @@ def _walk(graph: Graph, arrivals: Arrivals, node: int, since: int) -> tuple[list
         ties += others
         pieces.append((PieceKind.GAP, node, edge, start - gap, start))
         if edge < 0:
+            if graph.t0_ns > since:  # the window opens before anything in the graph
+                pieces.append((PieceKind.GAP, node, edge, since, graph.t0_ns))
             return pieces, ties
         lag = int(arrivals.phi_ns[edge])
         pieces.append((PieceKind.LAG, node, edge, start - gap - lag, start - gap))

@@ -24,11 +24,13 @@ class Rules:
 
     Attributes:
         strict: no edge on timing alone.
+        device_only: device queues and recorded events only; the host takes no part.
         tolerance_ns: how far a start may precede its cause and still count as simultaneous.
         timing_gap_ns, timing_near_ns: the timing rule's gap and nearness (methods B.7).
     """
 
     strict: bool = False
+    device_only: bool = False
     tolerance_ns: int = 1_000
     timing_gap_ns: int = 20_000
     timing_near_ns: int = 5_000

@@ -59,6 +59,11 @@ class StepGraph:
         """Median residual gap by kind of edge, in ns: what `unexplained` is measured against."""
         return usual_gaps(self.built)
 
+    def node_name(self, node: int) -> str:
+        """What a node is called: its event's name, or "untracked" where no event was open."""
+        row = int(self.built.graph.row[node])
+        return self.trace.events.name_of(row) if row >= 0 else "untracked"
+
     def delays(self, policy: GapPolicy) -> Lags:
         """The fixed delays that replay uses under a gap policy."""
         return lags(self.built.graph, self.built.arrivals, policy)

@@ -99,6 +99,12 @@ def cut_threads(pieces: Pieces, cuts: dict[int, Cuts], *, full: bool) -> ThreadN
     return ThreadNodes(lane_of, start, end, row, sync.astype(np.bool_), ptr)
 
 
+def no_pieces(like: Pieces) -> Pieces:
+    """Threads without any piece: the host left out of the graph."""
+    none = np.empty(0, np.int64)
+    return Pieces(none.astype(np.int32), none, none, none, np.zeros_like(like.lane_ptr))
+
+
 def _cut_lane(pieces: Pieces, lane: int, cuts: Cuts, *, full: bool) -> tuple[Int64Array, ...]:
     """Lane, start, end, row and is_sync of one thread's nodes."""
     low, high = int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1])
@@ -174,7 +180,7 @@ class Shares:
 
 def shares(pieces: Pieces, threads: ThreadNodes) -> Shares:
     """Divide all host nodes among their owners; the return of a blocking call belongs to the call."""
-    columns = []
+    columns: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     for lane in range(len(threads.ptr) - 1):
         low, high = int(threads.ptr[lane]), int(threads.ptr[lane + 1])
         if low < high:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stepcrit.model.arrays import NONE, Int32Array, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
@@ -106,6 +106,19 @@ def _pieces(tiles: _Tiles, lane_count: int) -> Pieces:
         np.array(tiles.owner, np.int64),
         np.searchsorted(lane, np.arange(lane_count + 1)).astype(np.int64),
     )
+
+
+def transparent(nesting: Nesting, rows: BoolArray) -> Nesting:
+    """The same nesting with `rows` seen through: what is right inside them belongs to what is around them.
+
+    Threads keep their extent, so that time which only such a row covers stays, as untracked.
+    """
+    seen = np.append(np.arange(len(rows)), NONE)  # the last entry is where row -1 points
+    for row in np.flatnonzero(rows).tolist():  # ascending: what is around comes first
+        seen[row] = seen[nesting.parent[row]]
+    pieces = nesting.pieces
+    clear = Pieces(pieces.lane, pieces.start_ns, pieces.end_ns, seen[pieces.owner], pieces.lane_ptr)
+    return Nesting(seen[nesting.parent], nesting.depth, clear, nesting.crossing_count)
 
 
 def inherit(own: Int64Array, parent: Int64Array, depth: Int32Array) -> Int64Array:

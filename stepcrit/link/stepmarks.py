@@ -1,7 +1,7 @@
 """Step marks: ranges that say where a step is, and do no work of their own.
 
 `ProfilerStep#N` is open over everything a step does. Were it to own time, plain Python would be called
-by its name; so it takes no part in nesting, and what only it covers is untracked.
+by its name; so nesting looks through it, and what only it covers is untracked.
 """
 
 from __future__ import annotations

@@ -95,13 +95,21 @@ class ArgumentReader:
         except (msgspec.DecodeError, RecursionError):
             found = self.all_of(text)
         sound: dict[str, Any] = {}
-        for field in msgspec.structs.fields(shape):
+        for field in _FIELDS[shape]:
             value = found.get(field.encode_name)
             if _is_of(value, field.type):
                 sound[field.name] = value
             elif value is not None:
-                self._dropped[f'argument "{field.encode_name}" of an unusable type, taken as absent'] += 1
+                self._dropped[unusable(field.encode_name)] += 1
         return shape(**sound)
+
+
+def unusable(argument: str) -> str:
+    """The reason under which values of an argument are counted that are not what it should hold."""
+    return f'argument "{argument}" is unusable, taken as absent'
+
+
+_FIELDS = {shape: msgspec.structs.fields(shape) for shape in (Arguments, MemoryArguments)}
 
 
 def _is_of(value: object, kind: object) -> bool:

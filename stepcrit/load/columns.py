@@ -52,12 +52,18 @@ class ColumnStore:
         return np.concatenate(chunks) if chunks else np.zeros(0, dtype)
 
 
-def int64_column(values: Sequence[int | str]) -> Int64Array:
-    """Whole numbers or their text; what is neither, or does not fit, is NONE."""
+def int64_column(values: Sequence[int | str], report: Callable[[int], None] | None = None) -> Int64Array:
+    """Whole numbers or their text; what is neither, or does not fit, is NONE and reported as a count."""
     try:
         return np.array(values, np.int64)
     except (OverflowError, ValueError):
-        return np.array([_int64(value) for value in values], np.int64)
+        column = np.array([_int64(value) for value in values], np.int64)
+    lost = sum(
+        value not in {NONE, str(NONE)} for value, got in zip(values, column, strict=True) if got == NONE
+    )
+    if report and lost:
+        report(lost)
+    return column
 
 
 def _int64(value: int | str) -> int:

@@ -23,6 +23,7 @@ _BYTE = re.compile(r"\(byte (\d+)\)")
 _TAIL_BYTES = 1 << 14
 _BOM = b"\xef\xbb\xbf"
 _SAMPLE_BYTES = 2048
+_CUT_BYTES = 16
 
 
 class EventDecoder(Protocol[Event]):
@@ -118,8 +119,9 @@ class Document(Generic[Event]):
         """Read the text of one value, and check that it is JSON."""
         self._peek()
         while (end := value_end(self._text, self._at, at_end=self._at_end)) < 0:
-            if not self._grow():
-                raise self._truncated()
+            was_at_end = self._at_end
+            if not self._grow() and was_at_end:
+                raise self._misread(b"") or self._truncated()
         text = self._text[self._at : end]
         try:
             msgspec.json.decode(text, type=msgspec.Raw)
@@ -177,8 +179,14 @@ class Document(Generic[Event]):
         if parts.closed and parts.dangling and not self.is_array:
             raise self._broken("The JSON is malformed: a comma before ']'", parts.used - 1)
         self._at, self._after_comma = parts.used, parts.dangling
-        if parts.closed or parts.bounds or self._grow():
+        if parts.closed or parts.bounds:
             return events, parts.closed
+        misread = self._misread(b"[")
+        if misread:
+            raise misread
+        was_at_end = self._at_end
+        if self._grow() or not was_at_end:
+            return events, False
         if self.is_array and not self._peek():
             return events, True
         raise self._truncated()
@@ -248,6 +256,20 @@ class Document(Generic[Event]):
         """An error about text that stops."""
         advice = "The trace was cut off while it was written or copied: record it or copy it again."
         return self._broken("The JSON stops before its end", len(self._text), advice)
+
+    def _misread(self, lead: bytes) -> BrokenInputError | None:
+        """The error in text that seems to stop only because a stray quote swaps inside and outside."""
+        text = lead + self._text[self._at :]
+        try:
+            msgspec.json.decode(text, type=msgspec.Raw)
+        except msgspec.DecodeError as error:
+            found = _BYTE.search(str(error))
+            # Near its cut end, text that is sound may look malformed.
+            if found and int(found[1]) < len(text) - (0 if self._at_end else _CUT_BYTES):
+                return self._malformed(error, text[len(lead) :], self._at, lead=len(lead))
+        except RecursionError:
+            pass
+        return None
 
     def _malformed(
         self, error: msgspec.DecodeError, text: bytes, start: int, *, lead: int = 0

@@ -16,7 +16,14 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from stepcrit.load.arguments import NO_ARGUMENTS, UNKNOWN_BYTES, ArgumentReader, Arguments
+from stepcrit.load.arguments import (
+    NO_ARGUMENTS,
+    UNKNOWN_BYTES,
+    ArgumentReader,
+    Arguments,
+    Number,
+    unusable,
+)
 from stepcrit.load.columns import ColumnStore, Interner, int64_column, label
 from stepcrit.load.dialect import DATED_TEXT
 from stepcrit.load.split import without_depth
@@ -162,7 +169,7 @@ class RowCollector:
             track=self._tracks(events),
             stack=self.stacks.codes([arg.stack for arg in args]) - 1,
             module=self.modules.codes([arg.module for arg in args]) - 1,
-            **_argument_columns(args),
+            **self._argument_columns(args),
         )
         for place, (event, arg) in enumerate(zip(events, args, strict=True)):
             if arg.collective or arg.graph > 0 or event.cat == "cuda_sync":
@@ -242,22 +249,33 @@ class RowCollector:
         if mask.any():
             self.dropped[reason] += int(mask.sum())
 
+    def _argument_columns(self, args: list[Arguments]) -> dict[str, Int64Array]:
+        """The arguments that every row has a column for."""
+        external = int64_column([arg.external_id for arg in args], self._lost("External id"))
+        old_external = int64_column([arg.old_external_id for arg in args], self._lost("external id"))
+        correlation = int64_column([arg.correlation for arg in args], self._lost("correlation"))
+        npu_correlation = int64_column([arg.npu_correlation for arg in args], self._lost("correlation_id"))
+        return {
+            "correlation": np.where(correlation == NONE, npu_correlation, correlation),
+            "external_id": np.where(external == NONE, old_external, external),
+            "seq": int64_column([arg.seq for arg in args], self._lost("Sequence number")),
+            "nbytes": int64_column([_nbytes(arg) for arg in args]),
+            # On host calls a stream is a HIP handle in hexadecimal: no loss.
+            "stream": int64_column([arg.stream for arg in args]),
+            "device": int64_column([arg.device for arg in args]),
+        }
 
-def _argument_columns(args: list[Arguments]) -> dict[str, Int64Array]:
-    """The arguments that every row has a column for."""
-    external = int64_column([arg.external_id for arg in args])
-    old_external = int64_column([arg.old_external_id for arg in args])
-    correlation = int64_column([arg.correlation for arg in args])
-    npu_correlation = int64_column([arg.npu_correlation for arg in args])
-    nbytes = [
-        arg.nbytes if arg.nbytes != NONE else arg.old_nbytes if arg.old_nbytes != NONE else arg.size
-        for arg in args
-    ]
-    return {
-        "correlation": np.where(correlation == NONE, npu_correlation, correlation),
-        "external_id": np.where(external == NONE, old_external, external),
-        "seq": int64_column([arg.seq for arg in args]),
-        "nbytes": int64_column(nbytes),
-        "stream": int64_column([arg.stream for arg in args]),
-        "device": int64_column([arg.device for arg in args]),
-    }
+    def _lost(self, argument: str) -> Callable[[int], None]:
+        """What counts values of an argument that are no number."""
+
+        def count(lost: int) -> None:
+            self.dropped[unusable(argument)] += lost
+
+        return count
+
+
+def _nbytes(arg: Arguments) -> Number:
+    """Bytes under the first of its names that is there."""
+    if arg.nbytes != NONE:
+        return arg.nbytes
+    return arg.size if arg.old_nbytes == NONE else arg.old_nbytes

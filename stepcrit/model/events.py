@@ -69,6 +69,18 @@ class Lane:
     stream: int = -1
     label: str = ""
 
+    @property
+    def device_label(self) -> str:
+        """The device's ordinal, or the process label where the trace gives no number."""
+        return str(self.device) if self.device >= 0 else self.pid
+
+    @property
+    def words(self) -> str:
+        """The lane for people: "stream 7", "thread 4100"."""
+        if self.side == Side.DEVICE:
+            return f"device {self.device_label} stream {self.stream if self.stream >= 0 else self.tid}"
+        return f"thread {self.tid}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventTable:
@@ -120,8 +132,8 @@ class EventTable:
 
     def name_of(self, row: int) -> str:
         """The whole name of one row."""
-        return self.names[self.name[row]]
+        return self.names[int(self.name[row])]
 
     def lane_of(self, row: int) -> Lane:
         """The lane of one row."""
-        return self.lanes[self.lane[row]]
+        return self.lanes[int(self.lane[row])]

@@ -62,11 +62,13 @@ def test_numbers_follow_start_then_end_then_place_where_edges_allow(schedule: Sc
 def test_zero_lengths_of_one_instant_are_numbered_along_their_edges(
     order: list[int], data: st.DataObject
 ) -> None:
-    """Nodes 0..6 are instants at time 5 whose edges run in any direction; 7 and 8 lie around them."""
+    """Nodes 0..6 are instants at time 5 whose edges run in any direction; 7 and 8 lie around them, 9..11 beside."""
     forward = [(order[i], order[j]) for j in range(7) for i in range(j)]
     chosen = data.draw(st.lists(st.sampled_from(forward), unique=True, max_size=12))
     ends = [*chosen, *((7, v) for v in range(7)), *((v, 8) for v in range(7))]
-    nodes = (*(Node(v, 5, 0) for v in range(7)), Node(7, 0, 5), Node(8, 5, 3))
+    ends += [(9, 10), (10, 11)]
+    beside = (Node(9, 0, 2), Node(9, 2, 6), Node(9, 8, 1))
+    nodes = (*(Node(v, 5, 0) for v in range(7)), Node(7, 0, 5), Node(8, 5, 3), *beside)
     schedule = _schedule(nodes, [Link(u, v, EdgeKind.SYNC, Evidence.SYNC) for u, v in ends])
     built = Built(schedule)
     _check_sorted(built.graph)
@@ -193,7 +195,8 @@ def _edges(built: Built, names: range | list[int]) -> dict[tuple[int, int], tupl
 
 
 def _check_sorted(graph: Graph) -> None:
-    """Every edge ascends, edges are sorted by (dst, src) without repeats, and dst_ptr delimits them."""
+    """Edges ascend, sorted by (dst, src) without repeats; dst_ptr delimits them; no start precedes another's."""
+    assert (np.diff(graph.start_ns) >= 0).all()
     pairs = list(zip(graph.dst.tolist(), graph.src.tolist(), strict=True))
     assert all(src < dst for dst, src in pairs)
     assert pairs == sorted(set(pairs))

@@ -20,7 +20,7 @@ from stepcrit.model.arrays import Int64Array
 from stepcrit.model.graph import EdgeKind, Evidence
 
 PROPERTY = settings(
-    max_examples=200,
+    max_examples=250,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],  # a busy CI machine is no bug

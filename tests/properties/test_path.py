@@ -131,15 +131,27 @@ def test_gap_that_reaches_too_far_back_is_refused(schedule: Schedule) -> None:
 
 @pytest.mark.parametrize(("joins", "count"), [(3, 8), (19, 2**19), (20, MANY_PATHS), (25, MANY_PATHS)])
 def test_path_count_stops_at_many(joins: int, count: int) -> None:
+    built = _diamonds(joins)
+    path = critical_path(built.graph, built.arrivals, [len(built.graph) - 1])
+    assert (path.path_count, path.ties) == (count, joins)
+
+
+def test_path_count_stops_at_many_over_all_sinks_together() -> None:
+    """Two sinks of 2**19 paths each have more than a million together."""
+    built = _diamonds(20)
+    path = critical_path(built.graph, built.arrivals, [len(built.graph) - 3, len(built.graph) - 2])
+    assert path.path_count == MANY_PATHS
+
+
+def _diamonds(joins: int) -> Built:
+    """A chain that forks and joins again and again, both branches equally long."""
     nodes, links = [Node(0, 0, 1)], []
     for i in range(joins):
         first = len(nodes)
         nodes += [Node(lane, 1 + 2 * i, 1) for lane in (0, 1)] + [Node(0, 2 + 2 * i, 1)]
         ends = [(first - 1, first), (first - 1, first + 1), (first, first + 2), (first + 1, first + 2)]
         links += [Link(u, v, EdgeKind.EVENT, Evidence.SYNC) for u, v in ends]
-    built = Built(Schedule(0, tuple(nodes), tuple(links), (len(nodes) - 1,), (), "join"))
-    path = critical_path(built.graph, built.arrivals, built.sinks)
-    assert (path.path_count, path.ties) == (count, joins)
+    return Built(Schedule(0, tuple(nodes), tuple(links), (len(nodes) - 1,), (), "join"))
 
 
 def rows(path: Path) -> list[tuple[int, ...]]:

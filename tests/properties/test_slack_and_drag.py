@@ -125,6 +125,18 @@ def test_least_slack_of_what_runs_beside_it_caps_the_drag(schedule: Schedule) ->
 
 
 @PROPERTY
+@given(schedules())
+def test_drag_needs_no_more_of_the_sinks_than_their_own_finishing_times(schedule: Schedule) -> None:
+    """The last of them is the boundary; the others may finish whenever they like until then."""
+    built = Built(schedule)
+    own = {v: int(built.graph.end_ns[v]) for v in built.sinks}
+    one = drag(built.graph, built.lags, built.arrivals.gap_ns, own)
+    other = drag(built.graph, built.lags, built.arrivals.gap_ns, built.boundary)
+    for name in ("drag_ns", "gap_drag_ns", "avoid_ns"):
+        assert built.own(getattr(one, name)) == built.own(getattr(other, name))
+
+
+@PROPERTY
 @given(schedules(max_nodes=30))
 def test_drag_in_large_schedules_is_what_removal_saves(schedule: Schedule) -> None:
     built, oracle = Built(schedule), Oracle(schedule)

@@ -31,9 +31,13 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+DEVICE_RULES: tuple[Rule, ...] = (stream_order, event_waits, inferred_event_waits)
+"""The rules that still hold when the host is left out."""
+
+
 def apply_rules(scene: Scene) -> Claims:
     """Every claim that the rules make on a scene."""
     claims = Claims()
-    for rule in RULES:
+    for rule in DEVICE_RULES if scene.rules.device_only else RULES:
         rule(scene, claims)
     return claims

@@ -1,0 +1,5 @@
+"""`python -m stepcrit`."""
+
+from stepcrit.cli.main import main
+
+main()

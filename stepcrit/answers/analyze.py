@@ -1,0 +1,184 @@
+"""`analyze`: what does my step cost, why, what next. One screen, and everything on it as data."""
+
+from __future__ import annotations
+
+from stepcrit.analyses.ranking import By
+from stepcrit.answers.data import analyze_data, unknown_of
+from stepcrit.answers.figures import Figures, figures
+from stepcrit.answers.findings import findings
+from stepcrit.answers.tables import ranking_section
+from stepcrit.answers.verdict import Verdict, verdict
+from stepcrit.answers.words import count, input_of, name, ns, plural, say, share, text
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.model.classes import WorkClass
+from stepcrit.model.section import Bar, Block, Column, Document, Section, Sentence, Unit
+from stepcrit.model.steps import Boundary
+
+GROUP_WORDS = {"compute": "kernels", "comm": "communication", "copy": "copies", "host": "host", "gap": "gaps"}
+BOUNDARY_WORDS = {
+    Boundary.DEVICE: "device boundary (all device work of the step done)",
+    Boundary.HOST: "host boundary (the Python loop is free again)",
+    Boundary.LAUNCH: "launch boundary (the last launch call has returned)",
+    Boundary.UPDATE: "update boundary (new parameters are valid)",
+}
+
+
+def answer(view: StepGraph, *, by: By = "op", stream: int | None = None) -> Document:
+    """The whole answer for one step."""
+    f = figures(view, by, stream)
+    told = verdict(f)
+    blocks: list[Block] = [
+        Section("", notes=tuple(_opening(f))),
+        _path_bar(f),
+        _classes(f),
+        Section("Time", notes=tuple(_time(f)), topic="elapsed"),
+        ranking_section(f.ranking, limit=8),
+        Section("Trust", notes=tuple(_trust(f)), topic="evidence"),
+        *_closing(told),
+    ]
+    data = analyze_data(f, told)
+    return Document("analyze", (input_of(view),), tuple(blocks), data, findings(view), unknown_of(f))
+
+
+def _opening(f: Figures) -> list[Sentence]:
+    """Which file, which step, how long, and how the other steps were."""
+    meta, step, steps = f.view.trace.meta, f.view.step, f.view.steps
+    device = next((d.name for d in meta.devices if d.name), "")
+    lines = [
+        say(
+            "{}{}{}",
+            name(meta.source),
+            text(f" · rank {meta.rank}" + (f" of {meta.world_size}" if meta.world_size > 0 else "") if meta.rank >= 0 else ""),
+            name(f" · {device}" if device else ""),
+        ),
+        say(
+            "{} takes {}, {}{}",
+            name(step.label), ns(step.elapsed_ns), text(BOUNDARY_WORDS[steps.boundary]),
+            text("" if step.opens_at_boundary else ", from its own start: no boundary before it"),
+        ),
+    ]  # fmt: skip
+    if steps.boundary == Boundary.UPDATE:
+        lines.append(say("an update spans {} backward passes: {}", count(max(steps.microbatches, default=0)), text(steps.boundary_why)))
+    return [*lines, *_distribution(f)]
+
+
+def _distribution(f: Figures) -> list[Sentence]:
+    """The steps as a distribution, start-up and warm-up apart."""
+    e, steps = f.elapsed, f.view.steps
+    lines = []
+    if e.is_distribution and e.median_ns is not None and e.spread_share is not None:
+        lines.append(
+            say(
+                "median of {} steady steps {}, from {} to {} (± {}); latency of this one {}",
+                count(len(e.used)), ns(e.median_ns), ns(e.low_ns), ns(e.high_ns), share(e.spread_share, 1), ns(f.view.step.latency_ns),
+            )
+        )  # fmt: skip
+    apart = [(e.warm_up, "warm-up"), (e.set_aside, "set aside")]
+    for group, word in apart:
+        if group:
+            first = group[0]
+            lines.append(
+                say("{} {} {}: {} ({}){}", count(len(group)), text(plural(len(group), "step")), text(word), name(first.label), text(first.why_not), text(" …" if len(group) > 1 else ""))
+            )
+    return lines + [say("{}", text(note)) for note in steps.notes]
+
+
+def _path_bar(f: Figures) -> Bar:
+    parts = tuple((GROUP_WORDS[g], n) for g, n in f.path.by_group_ns.items())
+    return Bar("Critical path", parts, f.elapsed_ns, "schedule", "critical-path")
+
+
+def _classes(f: Figures) -> Section:
+    """The path by class; sums to the step."""
+    view = f.view
+    rows = []
+    for work, on_path in f.path.by_class_ns.items():
+        rows.append((work.label, work.group, on_path, on_path / f.elapsed_ns if f.elapsed_ns else None, _largest(f, work)))
+    columns = (
+        Column("class", "class", Unit.TEXT),
+        Column("group", "kind", Unit.TEXT),
+        Column("critical_ns", "on path", Unit.NS),
+        Column("share", "share", Unit.SHARE),
+        Column("largest", "most of it", Unit.NAME),
+    )
+    notes = (say("{}", text(_coupling_words(f))),) if view.step.opens_at_boundary and f.path.coupling is not None else ()
+    total = ("total", "", f.elapsed_ns, 1.0 if f.elapsed_ns else None, "")
+    return Section("What the step waits for", columns, tuple(rows), total, notes, "schedule", 8, "critical-path")
+
+
+def _coupling_words(f: Figures) -> str:
+    """What carries the pace from one step to the next."""
+    group = f.path.coupling.group if f.path.coupling is not None else "gap"
+    where = {"host": "the host", "gap": "a delay"}.get(group, "the device")
+    return f"{where} carries the pace from step to step (it is what the step boundary cuts)"
+
+
+def _largest(f: Figures, work: WorkClass) -> str:
+    """The name with most path time in a class."""
+    segments, events = f.view.segments, f.view.trace.events
+    totals: dict[str, int] = {}
+    for i in (segments.work == work).nonzero()[0].tolist():
+        if segments.row[i] >= 0:
+            label = events.name_of(int(segments.row[i]))
+            totals[label] = totals.get(label, 0) + int(segments.end_ns[i] - segments.start_ns[i])
+    if not totals or work.group == "gap":
+        return ""
+    return max(totals, key=lambda label: (totals[label], label))
+
+
+def _time(f: Figures) -> list[Sentence]:
+    """Elapsed beside summed time, the device's partition, idle time by cause, the launch queue."""
+    lines = [_summed(f)]
+    for device in f.devices[:2]:
+        parts = device.partition_ns
+        lines.append(
+            say(
+                "device {}: computing {}, only communicating {}, only copying {}, idle {}",
+                name(device.device), *(share(parts[k], device.window_ns) for k in ("compute", "comm alone", "copy alone", "idle")),
+            )
+        )  # fmt: skip
+    if f.idle and f.idle.idle_ns:
+        causes = list(f.idle.by_cause_ns.items())[:3]
+        words = ", ".join("{} {}" for _ in causes)
+        values = [v for cause, n in causes for v in (text(cause), share(n, f.idle.idle_ns))]
+        lines.append(say(f"idle {{}}, because of: {words}", ns(f.idle.idle_ns), *values))
+    return lines
+
+
+def _summed(f: Figures) -> Sentence:
+    """Durations added up, and why they are not the elapsed time."""
+    device = sum(d.summed_ns for d in f.devices)
+    busy = sum(d.busy_ns for d in f.devices)
+    host = f.ops.self_cpu_ns
+    reasons = []
+    if device and host:
+        reasons.append("host and device work at the same time")
+    if device > busy:
+        reasons.append("device queues overlap")
+    if len(f.devices) > 1:
+        reasons.append("devices work side by side")
+    why = "; ".join(reasons) or "one thread at a time, the rest is untracked"
+    return say("durations add up to {} (device {}, host {}), elapsed is {}: {}", ns(device + host), ns(device), ns(host), ns(f.elapsed_ns), text(why))
+
+
+def _trust(f: Figures) -> list[Sentence]:
+    """How the path is known."""
+    shares = {k: v for k, v in f.trust.evidence_share.items() if v}
+    words = ", ".join("{} {}" for _ in shares)
+    lines = [say(f"path entered through: {words}", *(v for k, s in shares.items() for v in (text(k), share(s, 1))))]
+    if f.trust.starts_explained_share is not None:
+        lines.append(say("{} of {} device starts within 20 µs of a known cause; replay of the schedule is exact", share(f.trust.starts_explained_share, 1), count(f.trust.starts)))
+    return lines
+
+
+def _closing(told: Verdict) -> list[Block]:
+    """Verdict, evidence, what next: the last thing on the screen."""
+    lines = [told.headline, *told.evidence]
+    steps: list[Sentence] = []
+    for i, step in enumerate(told.next, 1):
+        steps.append(Sentence(f"{i}  " + step.what.template, step.what.values))
+        steps.append(Sentence("   " + step.evidence.template, step.evidence.values))
+        steps.append(Sentence("   " + step.refuted.template, step.refuted.values))
+    if not steps:
+        steps.append(say("nothing on the path would save 1 % of the step alone: it is spread evenly"))
+    return [Section("Verdict", notes=tuple(lines), topic="verdict"), Section("What next", notes=tuple(steps), claim="modelled", topic="saving")]

@@ -1,0 +1,211 @@
+"""`critical`: the path itself in merged runs, the runner-up at every join, or one operation's neighbourhood."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from stepcrit.analyses import around, critical, joins
+from stepcrit.answers.findings import findings
+from stepcrit.answers.words import EDGE_WORDS, count, input_of, name, ns, plural, say, share, text
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.model.classes import WorkClass
+from stepcrit.model.graph import Evidence
+from stepcrit.model.section import Block, Cell, Column, Document, Section, Sentence, Unit
+
+RUNS = 40
+"""Merged runs that a terminal shows without --full: the largest ones, in time order."""
+
+JOINS = 10
+
+
+def answer(view: StepGraph, *, full: bool = False) -> Document:
+    """The path of one step and its runner-ups."""
+    path = critical.analyze(view)
+    rivals = joins.analyze(view)
+    blocks: tuple[Block, ...] = (
+        Section("", notes=tuple(_opening(view, path)), topic="critical-path"),
+        _runs_section(view, full=full),
+        _joins_section(view, rivals, full=full),
+    )
+    data = {
+        "step": view.step.label,
+        "boundary": str(view.steps.boundary),
+        "claim": "schedule",
+        "elapsed_ns": path.elapsed_ns,
+        "by_class_ns": {work.label: n for work, n in path.by_class_ns.items()},
+        "by_evidence_ns": path.by_evidence_ns,
+        "ties": path.ties,
+        "path_count": path.path_count,
+        "pieces": critical.path_rows(view),
+        "joins": [_join_data(view, j) for j in rivals],
+    }
+    return Document("critical", (input_of(view),), blocks, data, findings(view), {})
+
+
+def answer_around(view: StepGraph, pattern: str) -> Document:
+    """What one operation waited for, and who waits for it."""
+    found, total = around.analyze(view, pattern)
+    blocks: list[Block] = [
+        Section(
+            "",
+            notes=(
+                say(
+                    "{} {} of {} in {}; the {} most critical:",
+                    count(total), text(plural(total, "activity", "activities")), name(pattern), name(view.step.label), count(len(found)),
+                ),
+            ),
+            topic="around",
+        )
+    ]  # fmt: skip
+    for one in found:
+        blocks += _around_sections(view, one)
+    data = {"step": view.step.label, "operation": pattern, "activities": total, "shown": [_around_data(view, a) for a in found]}
+    return Document("critical", (input_of(view),), tuple(blocks), data, findings(view), {})
+
+
+def _opening(view: StepGraph, path: critical.CriticalPath) -> list[Sentence]:
+    """How long, how many, how sure."""
+    evidence = ", ".join("{} {}" for _ in path.by_evidence_ns)
+    values = [v for kind, n in path.by_evidence_ns.items() for v in (text(kind), share(n, path.elapsed_ns))]
+    how_many = "at least {} critical paths" if path.path_count_capped else "{} critical " + plural(path.path_count, "path")
+    return [
+        say(
+            "critical path of {}, {} boundary: {} in {} stretches",
+            name(view.step.label), text(str(view.steps.boundary)), ns(path.elapsed_ns), count(len(path.segments)),
+        ),
+        say(how_many + ", {} ties met; this is the one schedule that was observed", count(path.path_count), count(path.ties)),
+        say(f"path evidence: {evidence}", *values),
+    ]  # fmt: skip
+
+
+def _runs_section(view: StepGraph, *, full: bool) -> Section:
+    """Neighbouring stretches of equal class and name as one row; together they are the step."""
+    columns = (
+        Column("start_ns", "from", Unit.NS),
+        Column("length_ns", "for", Unit.NS),
+        Column("share", "share", Unit.SHARE),
+        Column("class", "class", Unit.TEXT),
+        Column("name", "what", Unit.NAME),
+        Column("lane", "where", Unit.NAME),
+        Column("evidence", "entered by", Unit.TEXT),
+    )
+    rows = _runs(view)
+    shown = rows if full else sorted(sorted(rows, key=lambda r: -_int(r[1]))[:RUNS], key=lambda r: _int(r[0]))
+    rest = sum(_int(r[1]) for r in rows) - sum(_int(r[1]) for r in shown)
+    notes = (say("{} shorter runs, {} together, are left out: --full shows all", count(len(rows) - len(shown)), ns(rest)),) if rest else ()
+    total = (None, view.step.elapsed_ns, 1.0, "", "total", "", "")
+    return Section("Runs of the path", columns, tuple(shown), total, notes, "schedule", None, "critical-path")
+
+
+def _runs(view: StepGraph) -> list[tuple[Cell, ...]]:
+    """Merged runs in time order; times count from the window's opening."""
+    elapsed = max(view.step.elapsed_ns, 1)
+    rows: list[tuple[Cell, ...]] = []
+    for key, group in groupby(critical.path_rows(view), key=lambda r: (r["class"], r["name"] if not r["is_gap"] else "", r["lane"])):
+        run = list(group)
+        length = sum(_int(r["length_ns"]) for r in run)
+        start = _int(run[0]["start_ns"]) - view.step.start_ns
+        label = str(key[1]) + (f" ({len(run)}×)" if len(run) > 1 else "")
+        if length:
+            rows.append((start, length, length / elapsed, str(key[0]), label, str(key[2]), str(run[0]["evidence"] or "opening")))
+    return rows
+
+
+def _int(value: object) -> int:
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _joins_section(view: StepGraph, rivals: tuple[joins.Join, ...], *, full: bool) -> Section:
+    """At each join, how far behind the next chain is: beyond that, speeding up the first buys nothing more."""
+    columns = (
+        Column("margin_ns", "margin", Unit.NS),
+        Column("at_ns", "at", Unit.NS),
+        Column("node", "activity", Unit.NAME),
+        Column("binding", "waits for", Unit.NAME),
+        Column("binding_kind", "by", Unit.TEXT),
+        Column("runner_up", "next to arrive", Unit.NAME),
+        Column("runner_up_kind", "by", Unit.TEXT),
+    )
+    rows = tuple(
+        (
+            j.margin_ns, j.at_ns - view.step.start_ns, view.node_name(j.node), view.node_name(j.binding),
+            EDGE_WORDS[j.binding_kind], view.node_name(j.runner_up), EDGE_WORDS[j.runner_up_kind],
+        )
+        for j in rivals
+    )  # fmt: skip
+    notes = (say("margin: how much the first may gain before the next chain takes over; closest first"),) if rows else (say("no join on the path: nothing takes over"),)
+    return Section("Runner-up chains", columns, rows, None, notes, "schedule", None if full else JOINS, "runner-up")
+
+
+def _around_sections(view: StepGraph, one: around.Around) -> list[Block]:
+    """One occurrence: itself, what it waited for, who waits."""
+    graph, lanes = view.built.graph, view.trace.events.lanes
+    start = int(graph.start_ns[one.node]) - view.step.start_ns
+    head = say(
+        "{} on {}: starts {} into the step, runs {}, gap before it {}, slack {}, drag {}",
+        name(view.node_name(one.node)), name(lanes[int(graph.lane[one.node])].words), ns(start), ns(int(graph.dur_ns[one.node])),
+        ns(one.gap_ns), ns(one.slack_ns if one.slack_ns >= 0 else None), ns(one.drag_ns),
+    )  # fmt: skip
+    return [
+        Section("", notes=(head,)),
+        _neighbours(view, "waited for", one.waits_for),
+        _neighbours(view, "is waited for by", one.waited_by),
+    ]
+
+
+def _neighbours(view: StepGraph, title: str, edges: tuple[around.Neighbour, ...]) -> Section:
+    columns = (
+        Column("name", "activity", Unit.NAME),
+        Column("lane", "where", Unit.NAME),
+        Column("why", "why", Unit.TEXT),
+        Column("evidence", "evidence", Unit.TEXT),
+        Column("room_ns", "room", Unit.NS),
+        Column("binds", "binds", Unit.TEXT),
+    )
+    graph, lanes = view.built.graph, view.trace.events.lanes
+    rows = tuple(
+        (
+            view.node_name(n.node), lanes[int(graph.lane[n.node])].words, EDGE_WORDS[n.kind],
+            n.evidence.name.lower(), n.room_ns, "yes" if n.binds else "no",
+        )
+        for n in edges
+    )  # fmt: skip
+    notes = () if rows else (say("nothing in this trace"),)
+    return Section(title, columns, rows, None, notes, "schedule", 8)
+
+
+def _join_data(view: StepGraph, j: joins.Join) -> dict[str, Any]:
+    return {
+        "at_ns": j.at_ns,
+        "activity": view.node_name(j.node),
+        "binding": view.node_name(j.binding),
+        "runner_up": view.node_name(j.runner_up),
+        "margin_ns": j.margin_ns,
+        "binding_kind": j.binding_kind.name.lower(),
+        "runner_up_kind": j.runner_up_kind.name.lower(),
+        "runner_up_evidence": Evidence(j.runner_up_evidence).name.lower(),
+    }
+
+
+def _around_data(view: StepGraph, one: around.Around) -> dict[str, Any]:
+    graph = view.built.graph
+
+    def edges(neighbours: tuple[around.Neighbour, ...]) -> list[dict[str, Any]]:
+        return [
+            {"name": view.node_name(n.node), "kind": n.kind.name.lower(), "evidence": n.evidence.name.lower(), "room_ns": n.room_ns, "binds": n.binds}
+            for n in neighbours
+        ]
+
+    row = int(graph.row[one.node])
+    return {
+        "name": view.node_name(one.node),
+        "class": WorkClass(int(view.links.work[row])).label if row >= 0 else WorkClass.UNTRACKED.label,
+        "start_ns": int(graph.start_ns[one.node]),
+        "dur_ns": int(graph.dur_ns[one.node]),
+        "gap_ns": one.gap_ns,
+        "slack_ns": one.slack_ns if one.slack_ns >= 0 else None,
+        "drag_ns": one.drag_ns,
+        "waits_for": edges(one.waits_for),
+        "waited_by": edges(one.waited_by),
+    }

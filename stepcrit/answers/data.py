@@ -1,0 +1,223 @@
+"""The analyze answer as data: integers with their unit in the key, shares 0..1, a claim with every group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stepcrit.analyses.critical import path_rows
+from stepcrit.analyses.ranking import Ranked, Ranking
+from stepcrit.answers.figures import Figures
+from stepcrit.answers.verdict import Verdict
+from stepcrit.answers.words import saving_data
+from stepcrit.model.section import Sentence
+from stepcrit.model.steps import Step
+
+Data = dict[str, Any]
+
+
+def analyze_data(f: Figures, told: Verdict) -> Data:
+    """Everything on the screen, and what it leaves out."""
+    path = f.path
+    return {
+        "trace": _trace(f),
+        "boundary": str(f.view.steps.boundary),
+        "steps": [step_data(s) for s in f.view.steps],
+        "steps_marked_by": f.view.steps.source,
+        "median_step": f.view.steps.median().label,
+        "chosen_step": f.view.step.label,
+        "elapsed": _elapsed(f),
+        "elapsed_ns": f.elapsed_ns,
+        "latency_ns": f.view.step.latency_ns,
+        "microbatches": list(f.view.steps.microbatches),
+        "critical_path": {
+            "claim": "schedule",
+            "elapsed_ns": path.elapsed_ns,
+            "by_class_ns": {work.label: n for work, n in path.by_class_ns.items()},
+            "by_group_ns": path.by_group_ns,
+            "by_evidence_ns": path.by_evidence_ns,
+            "ties": path.ties,
+            "path_count": path.path_count,
+            "path_count_is_at_least": path.path_count_capped,
+            "coupling": path.coupling.label if path.coupling is not None else None,
+            "pieces": path_rows(f.view),
+        },
+        "summed_ns": {"device": sum(d.summed_ns for d in f.devices), "host_tracked": f.ops.self_cpu_ns},
+        "device_busy_ns": {d.device: d.busy_ns for d in f.devices},
+        "overlap": {d.device: _device(d) for d in f.devices},
+        "exposed_comm": _comm(f),
+        "idle_by_cause_ns": f.idle.by_cause_ns if f.idle else {},
+        "idle_by_owner_ns": f.idle.by_owner_ns if f.idle else {},
+        "queue": _queue(f),
+        "operators": [ranked_data(r) for r in f.ops.rows],
+        "operators_total": _totals(f.ops),
+        "ranking": {"by": f.ranking.by, "rows": [ranked_data(r) for r in f.ranking.rows], **_totals(f.ranking)},
+        "trust": _trust(f),
+        "verdict": _verdict(told),
+    }
+
+
+def step_data(step: Step) -> Data:
+    """One step."""
+    return {
+        "label": step.label,
+        "start_ns": step.start_ns,
+        "end_ns": step.end_ns,
+        "elapsed_ns": step.elapsed_ns,
+        "latency_ns": step.latency_ns,
+        "host_start_ns": step.host_start_ns,
+        "host_end_ns": step.host_end_ns,
+        "device_activities": step.device_count,
+        "is_period": step.opens_at_boundary,
+        "used": step.used,
+        "why_not": step.why_not,
+    }
+
+
+def ranked_data(r: Ranked) -> Data:
+    """One row of a ranking."""
+    return {
+        "name": r.name,
+        "side": r.side,
+        "calls": r.calls,
+        "self_cpu_ns": r.self_cpu_ns,
+        "device_ns": r.device_ns,
+        "critical_ns": r.critical_ns,
+        "slack_min_ns": r.slack_min_ns,
+        "saving_half_ns": saving_data(r.half),
+        "saving_free_ns": saving_data(r.free),
+    }
+
+
+def unknown_of(f: Figures) -> dict[str, str]:
+    """Why a null is a null."""
+    unknown = {
+        "operators[].slack_min_ns": "null: the boundary does not need any of its activities, or the row is a gap",
+        "operators[].saving_half_ns": "null: not replayed (a gap, or not among the names with most time on the path)",
+        "operators[].saving_free_ns": "null: as saving_half_ns",
+    }
+    if f.queue.launch_to_start_ns is None:
+        unknown["queue.launch_to_start_ns"] = "no launched activity starts in the window"
+    if f.queue.floor_ns is None:
+        unknown["queue.floor_ns"] = "fewer than 20 activities found their queue idle"
+    if f.elapsed.spread_share is None:
+        unknown["elapsed.spread_share"] = "fewer than 3 steady steps"
+    if f.trust.starts_explained_share is None:
+        unknown["trust.starts_explained_share"] = "no device activity starts in the window"
+    if not f.devices:
+        unknown["exposed_comm"] = "no device work in the window"
+    return unknown
+
+
+def _trace(f: Figures) -> Data:
+    meta = f.view.trace.meta
+    return {
+        "rank": meta.rank if meta.rank >= 0 else None,
+        "world_size": meta.world_size if meta.world_size >= 0 else None,
+        "devices": [d.name for d in meta.devices],
+        "events": meta.event_count,
+        "json_bytes": meta.json_bytes,
+        "options": sorted(meta.options),
+        "dialect": list(meta.dialect),
+        "resolution_ns": meta.resolution_ns,
+    }
+
+
+def _elapsed(f: Figures) -> Data:
+    e = f.elapsed
+    return {
+        "claim": "observed",
+        "steady_steps": len(e.used),
+        "median_ns": None if e.median_ns is None else round(e.median_ns),
+        "low_ns": e.low_ns,
+        "high_ns": e.high_ns,
+        "spread_share": e.spread_share,
+        "is_distribution": e.is_distribution,
+        "warm_up": [s.label for s in e.warm_up],
+        "set_aside": [s.label for s in e.set_aside],
+    }
+
+
+def _device(d: Any) -> Data:
+    return {
+        "claim": "observed",
+        "window_ns": d.window_ns,
+        "summed_ns": d.summed_ns,
+        "busy_ns": d.busy_ns,
+        "partition_ns": d.partition_ns,
+        "symmetric_ns": d.symmetric_ns,
+        "comm_ns": d.comm_ns,
+        "covered_ns": d.covered_ns,
+        "not_covered_ns": d.not_covered_ns,
+    }
+
+
+def _comm(f: Figures) -> Data | None:
+    if not f.devices:
+        return None
+    busiest = f.devices[0]
+    return {
+        "comm_union_ns": busiest.comm_ns,
+        "overlapped_ns": busiest.covered_ns,
+        "not_overlapped_ns": busiest.not_covered_ns,
+        "on_critical_path_ns": f.comm_on_path_ns,
+        "collectives": len(f.collectives),
+    }
+
+
+def _queue(f: Figures) -> Data:
+    q = f.queue
+    return {
+        "claim": "observed",
+        "launched": q.count,
+        "launch_to_start_ns": q.launch_to_start_ns,
+        "launch_to_start_p95_ns": q.p95_ns,
+        "floor_ns": q.floor_ns,
+        "at_floor_share": q.at_floor_share,
+        "max_depth": q.max_depth,
+    }
+
+
+def _totals(ranking: Ranking) -> Data:
+    return {
+        "self_cpu_ns": ranking.self_cpu_ns,
+        "device_ns": ranking.device_ns,
+        "critical_ns": ranking.critical_ns,
+        "replayed": ranking.replayed,
+    }
+
+
+def _trust(f: Figures) -> Data:
+    t = f.trust
+    return {
+        "claim": "schedule",
+        "evidence_share": t.evidence_share,
+        "unexplained_share": t.unexplained_share,
+        "untracked_share": t.untracked_share,
+        "timing_share": t.timing_share,
+        "starts": t.starts,
+        "starts_explained_share": t.starts_explained_share,
+        "replay_error_ns": 0,
+    }
+
+
+def _verdict(told: Verdict) -> Data:
+    return {
+        "code": told.code,
+        "headline": plain(told.headline),
+        "evidence": [plain(s) for s in told.evidence],
+        "next": [
+            {
+                "code": n.code,
+                "what": plain(n.what),
+                "evidence": plain(n.evidence),
+                "refuted": plain(n.refuted),
+                "saving_half_ns": {"low_ns": n.low_ns, "high_ns": n.high_ns},
+            }
+            for n in told.next
+        ],
+    }
+
+
+def plain(sentence: Sentence) -> Data:
+    """A sentence for machines: its template and its raw values."""
+    return {"template": sentence.template, "values": [v.raw for v in sentence.values]}

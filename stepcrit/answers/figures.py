@@ -1,0 +1,76 @@
+"""All results that the analyze answer is told from, computed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, ranking, trust
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.collectives import Collective, link_collectives
+from stepcrit.model.classes import WorkClass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """One step's results.
+
+    Attributes:
+        view: the step.
+        elapsed: distribution of steps.
+        path: its critical path.
+        devices: time of each device, busiest first.
+        idle: idle time of the busiest device (or of one of its queues), None without device work.
+        queue: launch queue.
+        ops: ranking by operator.
+        ranking: ranking by the grouping that was asked for (may be `ops`).
+        trust: evidence shares.
+        collectives: communication activities of the capture.
+        host_tracked_ns: host time with an open event in the step's host window, summed over threads.
+    """
+
+    view: StepGraph
+    elapsed: elapsed.Elapsed
+    path: critical.CriticalPath
+    devices: tuple[overlap.DeviceTime, ...]
+    idle: idle.Idle | None
+    queue: queueing.Queueing
+    ops: ranking.Ranking
+    ranking: ranking.Ranking
+    trust: trust.Trust
+    collectives: tuple[Collective, ...]
+
+    @property
+    def elapsed_ns(self) -> int:
+        """The step's elapsed time."""
+        return self.view.step.elapsed_ns
+
+    @property
+    def comm_on_path_ns(self) -> int:
+        """Communication on the critical path."""
+        return self.path.by_class_ns.get(WorkClass.COMM, 0)
+
+
+def figures(view: StepGraph, by: ranking.By = "op", stream: int | None = None, replays: int = 10) -> Figures:
+    """Compute everything the answer needs.
+
+    Args:
+        view: the step.
+        by: grouping of the second ranking.
+        stream: look for idle time on this queue alone.
+        replays: how many names of a ranking to replay.
+    """
+    window = (view.step.start_ns, view.step.end_ns)
+    devices = overlap.analyze(view.trace.events, view.links.work, window)
+    ops = ranking.analyze(view, "op", replays=replays)
+    return Figures(
+        view,
+        elapsed.analyze(view.steps),
+        critical.analyze(view),
+        devices,
+        idle.analyze(view, devices[0].device, stream) if devices else None,
+        queueing.analyze(view),
+        ops,
+        ops if by == "op" else ranking.analyze(view, by, replays=replays),
+        trust.analyze(view),
+        link_collectives(view.trace.events, view.links),
+    )

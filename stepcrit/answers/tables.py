@@ -1,0 +1,39 @@
+"""Tables that several answers share."""
+
+from __future__ import annotations
+
+from stepcrit.analyses.ranking import Ranked, Ranking
+from stepcrit.answers.words import count, say, text
+from stepcrit.model.section import Cell, Column, Section, Unit
+
+TITLES = {"op": "operators", "kernel": "kernels", "class": "classes of work", "module": "modules", "line": "lines"}
+
+
+def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
+    """A ranking as a table: only self columns, each with its total."""
+    columns = (
+        Column("name", ranking.by, Unit.NAME),
+        Column("calls", "calls", Unit.COUNT),
+        Column("self_cpu_ns", "self CPU", Unit.NS),
+        Column("device_ns", "device", Unit.NS),
+        Column("critical_ns", "on path", Unit.NS),
+        Column("slack_min_ns", "slack", Unit.NS),
+        Column("saving_half_ns", "if half", Unit.SAVED_NS),
+        Column("saving_free_ns", "if free", Unit.SAVED_NS),
+    )
+    total: tuple[Cell, ...] = ("total", None, ranking.self_cpu_ns, ranking.device_ns, ranking.critical_ns, None, None, None)
+    notes = (
+        say(
+            "if half, if free: saved per step when the row's {} time shrinks, replayed for the top {}; savings do not add up",
+            text("own (device or host, whichever is more of the path)"),
+            count(ranking.replayed),
+        ),
+    )
+    title = f"Ranked {TITLES[ranking.by]}"
+    return Section(title, columns, tuple(_row(r) for r in ranking.rows), total, notes, "modelled", limit, "ranking")
+
+
+def _row(r: Ranked) -> tuple[Cell, ...]:
+    half = r.half.low_ns if r.half else None
+    free = r.free.low_ns if r.free else None
+    return (r.name, r.calls or None, r.self_cpu_ns or None, r.device_ns or None, r.critical_ns, r.slack_min_ns, half, free)

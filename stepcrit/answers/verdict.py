@@ -1,0 +1,204 @@
+"""Verdict, evidence, what next: sentences whose every word is computed from the figures.
+
+The verdict names the kind of work that carries the path. Each "what next" line names one intervention,
+the evidence in this trace that makes it plausible, and the measurement that would disprove it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepcrit.analyses.ranking import Ranked
+from stepcrit.answers.figures import Figures
+from stepcrit.answers.words import count, name, ns, plural, saved, say, share, text
+from stepcrit.model.classes import WorkClass
+from stepcrit.model.section import Sentence
+
+W = WorkClass
+
+MAJORITY = 0.5
+WORTH = 0.01
+"""An intervention that could not save one percent of the step is not worth a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """One intervention: what to try, why, what would disprove it, and the replayed saving."""
+
+    code: str
+    what: Sentence
+    evidence: Sentence
+    refuted: Sentence
+    low_ns: int
+    high_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer in words."""
+
+    code: str
+    headline: Sentence
+    evidence: tuple[Sentence, ...]
+    next: tuple[Next, ...]
+
+
+def verdict(f: Figures) -> Verdict:
+    """Tell what carries the step, on what evidence, and what to try."""
+    code, headline = _headline(f)
+    return Verdict(code, headline, tuple(_evidence(f)), _next(f))
+
+
+def _headline(f: Figures) -> tuple[str, Sentence]:
+    """The kind of work with most of the path; mixed when none has a clear lead."""
+    groups, total = f.path.by_group_ns, f.elapsed_ns
+    top = max(groups, key=lambda g: groups[g])
+    on_path = share(groups[top], total)
+    if groups[top] < MAJORITY * total:
+        parts = sorted(groups.items(), key=lambda item: -item[1])
+        (a, a_ns), (b, b_ns) = parts[:2]
+        return "mixed", say("mixed: {} {} and {} {} of the critical path", text(a), share(a_ns, total), text(b), share(b_ns, total))
+    if top == "host":
+        return _host_headline(f)
+    if top == "gap":
+        return "gap", say("gap-bound: {} of the critical path is delay between activities", on_path)
+    words = {"compute": "device-bound: kernels are {} of the critical path", "comm": "communication-bound: collectives are {} of the critical path", "copy": "copy-bound: copies are {} of the critical path"}
+    return {"compute": "device", "comm": "communication", "copy": "copy"}[top], say(words[top], on_path)
+
+
+def _host_headline(f: Figures) -> tuple[str, Sentence]:
+    """Host-bound, and by what."""
+    total, on_path = f.elapsed_ns, share(f.path.by_group_ns["host"], f.elapsed_ns)
+    host = {work: ns_ for work, ns_ in f.path.by_class_ns.items() if work.group == "host"}
+    worst = max(host, key=lambda work: host[work])
+    if worst == W.INPUT:
+        return "input", say("input-bound: waiting for the next batch is {} of the critical path", share(host[worst], total))
+    return "host", say(
+        "host-bound: the host is {} of the critical path, most of it {} ({})", on_path, text(worst.label), share(host[worst], total)
+    )
+
+
+def _evidence(f: Figures) -> list[Sentence]:
+    """What the verdict rests on, in other quantities than the path."""
+    lines = []
+    if f.devices:
+        busiest = f.devices[0]
+        lines.append(say("device {} runs nothing for {} ({} of the step)", name(busiest.device), ns(busiest.idle_ns), share(busiest.idle_ns, busiest.window_ns)))
+    if f.queue.launch_to_start_ns is not None and f.queue.floor_ns:
+        lines.append(
+            say(
+                "launch to start: median {}, floor {}: {}",
+                ns(f.queue.launch_to_start_ns),
+                ns(f.queue.floor_ns),
+                text(_queue_words(f)),
+            )
+        )
+    elif f.queue.launch_to_start_ns is not None:
+        lines.append(say("launch to start: median {}; up to {} launches wait at once", ns(f.queue.launch_to_start_ns), count(f.queue.max_depth)))
+    if f.comm_on_path_ns or any(d.comm_ns for d in f.devices):
+        comm = f.devices[0]
+        lines.append(
+            say(
+                "communication {}: {} covered by computing, {} not covered, {} on the path",
+                ns(comm.comm_ns), ns(comm.covered_ns), ns(comm.not_covered_ns), ns(f.comm_on_path_ns),
+            )
+        )  # fmt: skip
+    if f.path.path_count > 1:
+        lines.append(say("{} critical paths tie: what only one of them holds saves nothing alone", count(f.path.path_count)))
+    return lines
+
+
+def _queue_words(f: Figures) -> str:
+    """Which side waits for which."""
+    wait, floor = f.queue.launch_to_start_ns or 0, f.queue.floor_ns or 1
+    if wait <= 2 * floor:
+        return "kernels start as soon as they are launched, so the device waits for the host"
+    if wait >= 10 * floor:
+        return "launches wait in the queue, so the host is ahead of the device"
+    return "launches wait a little: neither side is far ahead"
+
+
+def _next(f: Figures) -> tuple[Next, ...]:
+    """The interventions with the largest replayed saving, at most three, one per kind."""
+    found: dict[str, Next] = {}
+    for row in f.ops.rows:
+        if row.half is None or row.free is None or row.free.low_ns < WORTH * f.elapsed_ns:
+            continue
+        step = _intervention(f, row)
+        if step.code not in found:
+            found[step.code] = step
+    gap = f.path.by_class_ns.get(W.UNEXPLAINED, 0)
+    if gap > 10 * WORTH * f.elapsed_ns:
+        found["record"] = _unexplained(f, gap)
+    ranked = sorted(found.values(), key=lambda n: (-n.low_ns, n.code))
+    return tuple(ranked[:3])
+
+
+def _intervention(f: Figures, row: Ranked) -> Next:
+    """What to try for one row of the ranking, by what kind of work it is."""
+    work = _work_of(f, row)
+    code, what = _advice(row, work)
+    half = row.half
+    low, high = (half.low_ns, half.high_ns) if half else (0, 0)
+    evidence = say(
+        "{} of the step is {} on the path ({} {}, least slack {})",
+        share(row.critical_ns, f.elapsed_ns), name(row.name), count(row.calls), text(plural(row.calls, "call")), ns(row.slack_min_ns or 0),
+    )  # fmt: skip
+    refuted = say(
+        "halving it should save {} a step, at most {}; refuted if the median period without the profiler does not fall so",
+        saved(low), ns(high if row.free is None else row.free.high_ns),
+    )  # fmt: skip
+    return Next(code, what, evidence, refuted, low, high)
+
+
+def _advice(row: Ranked, work: WorkClass) -> tuple[str, Sentence]:
+    """One intervention per kind of work."""
+    it = name(row.name)
+    table: dict[WorkClass, tuple[str, str]] = {
+        W.INPUT: ("input", "fetch batches earlier: more DataLoader workers, prefetching, or a cheaper {}"),
+        W.SYNC: ("sync", "take the wait out of the step: {} blocks the host until the device drains"),
+        W.COMM: ("comm", "start {} earlier, make it smaller, or give it more to overlap with"),
+        W.COMM_HOST: ("comm-host", "look at {} on the host: the step waits for it there"),
+        W.MEMCPY: ("copy", "avoid or overlap {}: keep data on the device, pin host memory"),
+        W.MEMSET: ("copy", "avoid {}: fewer buffers to clear"),
+        W.LAUNCH: ("launches", "launch less often: fuse operators (torch.compile), capture the step in a CUDA graph; {} carries it"),
+        W.RUNTIME: ("calls", "call {} less often in the step"),
+        W.UNTRACKED: ("python", "find what Python does where no event is open: record once with with_stack=True"),
+        W.OPTIMIZER_HOST: ("optimizer", "make the update cheaper to launch: fused or foreach optimizer instead of {}"),
+        W.OPTIMIZER: ("optimizer-kernels", "make the update's kernels cheaper: fused optimizer, lower precision states; {} leads"),
+        W.HOST: ("host-ops", "run fewer operators on the host: fuse or compile around {}"),
+    }
+    if work in table:
+        code, words = table[work]
+        return code, say(words, it) if "{}" in words else say(words)
+    return "kernels", say("make the kernels of {} faster: precision, layout, shapes, or a fused implementation", it)
+
+
+def _work_of(f: Figures, row: Ranked) -> WorkClass:
+    """The class that most of a row's path time has."""
+    view = f.view
+    if row.name == "(untracked)":
+        return W.UNTRACKED
+    totals: dict[WorkClass, int] = {}
+    segments, events, links = view.segments, view.trace.events, view.links
+    for i in range(len(segments)):
+        owner = int(segments.row[i])
+        if owner < 0 or segments.is_gap[i]:
+            continue
+        called = int(links.op[owner]) if links.launch[owner] >= 0 else owner
+        if called >= 0 and events.name_of(called) == row.name:
+            work = WorkClass(int(segments.work[i]))
+            totals[work] = totals.get(work, 0) + int(segments.end_ns[i] - segments.start_ns[i])
+    return max(totals, key=lambda w: totals[w], default=W.KERNEL)
+
+
+def _unexplained(f: Figures, gap: int) -> Next:
+    """Where the graph has no cause, say how to record one."""
+    return Next(
+        "record",
+        say("record the missing evidence before changing code: stepcrit doctor says which"),
+        say("{} of the path ({}) is delay that no recorded dependency explains", share(gap, f.elapsed_ns), ns(gap)),
+        say("refuted if a recording with cuda_sync events and stacks leaves the same delay unexplained"),
+        0,
+        0,
+    )

@@ -1,0 +1,24 @@
+"""`stepcrit demo`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import stepcrit
+from stepcrit.cli.options import Format, FormatOpt, JsonOpt, OutputOpt, session_options
+from stepcrit.cli.output import emit
+
+DEMO_TRACE = os.path.join(os.path.dirname(stepcrit.__file__), "data", "demo.json.gz")  # noqa: PTH118, PTH120 - pathlib costs start-up time
+
+
+def demo(fmt: FormatOpt = None, as_json: JsonOpt = False, output: OutputOpt = None) -> None:
+    """Analyze a small trace that comes with stepcrit: two data-parallel ranks, a collective at the end of the step (simulated)."""
+    from stepcrit.answers.analyze import answer  # noqa: PLC0415 - numpy loads here
+    from stepcrit.session import load  # noqa: PLC0415
+
+    view = load(DEMO_TRACE, session_options()).view()
+    emit(answer(view), fmt=fmt, as_json=as_json, output=output, source=DEMO_TRACE)
+    if fmt in (None, Format.TEXT) and not as_json and not output:
+        sys.stdout.flush()
+        sys.stderr.write(f"try: stepcrit critical {DEMO_TRACE}   |   stepcrit doctor {DEMO_TRACE}   |   stepcrit explain\n")

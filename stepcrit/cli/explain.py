@@ -1,0 +1,19 @@
+"""`stepcrit explain`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def explain(
+    topic: Annotated[str | None, typer.Argument(help="A term on the screen, a class, or a code. Without one: the list of topics.", show_default=False)] = None,
+) -> None:
+    """What a term or a number means, how it is computed, and what it cannot say.
+
+    Examples: stepcrit explain; stepcrit explain critical-path; stepcrit explain G210
+    """
+    from stepcrit.report.topics import show, topic_list  # noqa: PLC0415 - reads the texts
+
+    typer.echo(show(topic) if topic else topic_list())

@@ -1,0 +1,121 @@
+"""Options that several commands share, with their help; and how they become `session.Options`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stepcrit.errors import UsageError
+
+if TYPE_CHECKING:
+    from stepcrit.session import Options
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    TEXT = "text"
+    JSON = "json"
+    MD = "md"
+    CSV = "csv"
+
+
+class BoundaryName(StrEnum):
+    """Step boundaries, by name."""
+
+    HOST = "host"
+    LAUNCH = "launch"
+    DEVICE = "device"
+    UPDATE = "update"
+
+
+PathArg = Annotated[str, typer.Argument(help="A trace (JSON, plain or gzip), a folder with one trace, or - for stdin.", show_default=False)]
+StepOpt = Annotated[str | None, typer.Option("--step", help="Step number, label, or -1 for the last. Default: the median steady step.", show_default=False)]
+BoundaryOpt = Annotated[
+    BoundaryName | None,
+    typer.Option("--boundary", help="When a step counts as done. Default: device, or update where an update spans several steps.", show_default=False),
+]
+StepRegexOpt = Annotated[str | None, typer.Option("--step-regex", help="Ranges whose name matches are the steps.", show_default=False)]
+OptimizerRegexOpt = Annotated[str | None, typer.Option("--optimizer-regex", help="Ranges whose name matches are the updates.", show_default=False)]
+StrictOpt = Annotated[bool, typer.Option("--strict", help="No dependency on timing alone; a partial input is an error (exit 4).")]
+FloorsOpt = Annotated[str, typer.Option("--floors", help="Normal delays taken out of gaps: none, auto (learned), or launch=5us,stream=1us.")]
+DeviceOnlyOpt = Annotated[bool, typer.Option("--device-only", help="Leave the host out: queues and recorded events only.")]
+FormatOpt = Annotated[Format | None, typer.Option("--format", help="Output format. Default: text, or what the suffix of -o says.", show_default=False)]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+OutputOpt = Annotated[str | None, typer.Option("-o", "--output", help="Write to this file instead of stdout.", show_default=False)]
+
+_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+def session_options(
+    *,
+    boundary: BoundaryName | None = None,
+    step_regex: str | None = None,
+    optimizer_regex: str | None = None,
+    strict: bool = False,
+    floors: str = "none",
+    device_only: bool = False,
+) -> Options:
+    """The options as the session takes them.
+
+    Raises:
+        UsageError: a pattern or a floor cannot be read.
+    """
+    from stepcrit.session import Boundary, Options, StepOptions  # noqa: PLC0415 - numpy loads here
+
+    for pattern in (step_regex, optimizer_regex):
+        _check_pattern(pattern)
+    steps = StepOptions(Boundary(boundary.value) if boundary else None, step_regex, optimizer_regex)
+    named = floors if floors in ("none", "auto") else parse_floors(floors)
+    return Options(steps, strict, device_only, named)
+
+
+def parse_floors(words: str) -> dict[object, int]:
+    """`launch=5us,stream=750ns` as edge kind -> ns.
+
+    Raises:
+        UsageError: an unknown edge kind, or a duration that cannot be read.
+    """
+    from stepcrit.model.graph import EdgeKind  # noqa: PLC0415 - numpy loads here
+
+    kinds = {"launch": EdgeKind.LAUNCH, "stream": EdgeKind.STREAM, "event": EdgeKind.EVENT, "handover": EdgeKind.HANDOVER}
+    floors: dict[object, int] = {}
+    for part in words.split(","):
+        kind, _, amount = part.partition("=")
+        if kind.strip() not in kinds or not amount:
+            raise UsageError(f"--floors cannot read {part!r}", do=f"none, auto, or KIND=TIME with KIND one of {', '.join(kinds)}")
+        floors[kinds[kind.strip()]] = parse_duration(amount.strip())
+    return floors
+
+
+def parse_duration(words: str) -> int:
+    """A duration with its unit, in ns.
+
+    >>> parse_duration("5us"), parse_duration("1.5 ms")
+    (5000, 1500000)
+
+    Raises:
+        UsageError: it has no unit, or no number.
+    """
+    from decimal import Decimal, InvalidOperation  # noqa: PLC0415 - rarely needed
+
+    number = words.rstrip("nuµms ").strip()
+    unit = words[len(number) :].strip()
+    try:
+        value = Decimal(number)
+    except InvalidOperation:
+        value = None
+    if value is None or unit not in _UNITS or value < 0:
+        raise UsageError(f"{words!r} is not a duration", do="write a number with a unit: 750ns, 5us, 1.5ms")
+    return int(value * _UNITS[unit])
+
+
+def _check_pattern(pattern: str | None) -> None:
+    import re  # noqa: PLC0415 - rarely needed
+
+    try:
+        re.compile(pattern or "")
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is not a regular expression: {error}") from error

@@ -1,0 +1,63 @@
+"""Class floors: the normal delay of launch and stream edges, learned from the trace itself (methods B.6).
+
+A floor decides which predecessor binds when two end close together. The return from a synchronize is a
+node of its own here, so its edge has no delay to learn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepcrit.graph.build import TraceGraph
+from stepcrit.model.graph import EdgeKind
+
+PERCENTILE = 5
+MIN_SAMPLES = 20
+EARLY_NS = 50_000
+"""A stream gap is normal only behind an activity that had been launched at least this long before."""
+
+
+def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[str, ...]]:
+    """Floors in ns, and a note for each class with too few samples.
+
+    Returns:
+        The floors (a class without enough samples has none) and notes.
+    """
+    floors, notes = {}, []
+    for kind, samples in ((EdgeKind.LAUNCH, _launch_waits(built)), (EdgeKind.STREAM, _stream_gaps(built))):
+        if len(samples) >= MIN_SAMPLES:
+            floors[kind] = int(np.percentile(samples, PERCENTILE))
+        else:
+            notes.append(f"floor of {kind.name.lower()} edges: {len(samples)} samples, {MIN_SAMPLES} needed; taken as 0")
+    return floors, tuple(notes)
+
+
+def launch_floor(built: TraceGraph) -> int | None:
+    """The trace's normal launch latency in ns; None below MIN_SAMPLES."""
+    waits = _launch_waits(built)
+    return int(np.percentile(waits, PERCENTILE)) if len(waits) >= MIN_SAMPLES else None
+
+
+def _launch_waits(built: TraceGraph) -> np.typing.NDArray[np.int64]:
+    """Start minus launch point where the queue was idle and no event was waited for."""
+    graph = built.graph
+    edges = np.flatnonzero(built.arrivals.binds & (graph.edge_kind == EdgeKind.LAUNCH))
+    has_event = np.zeros(len(graph), np.bool_)
+    has_event[graph.dst[graph.edge_kind == EdgeKind.EVENT]] = True
+    edges = edges[~has_event[graph.dst[edges]]]
+    waits = graph.start_ns[graph.dst[edges]] - graph.end_ns[graph.src[edges]]
+    found: np.typing.NDArray[np.int64] = waits[waits > 0]  # a start inside its own call has no latency to learn from
+    return found
+
+
+def _stream_gaps(built: TraceGraph) -> np.typing.NDArray[np.int64]:
+    """Gaps between neighbours of a queue whose second had been launched long before."""
+    graph = built.graph
+    launched = np.full(len(graph), np.iinfo(np.int64).max)
+    launch = np.flatnonzero(graph.edge_kind == EdgeKind.LAUNCH)
+    launched[graph.dst[launch]] = graph.end_ns[graph.src[launch]]
+    edges = np.flatnonzero(built.arrivals.binds & (graph.edge_kind == EdgeKind.STREAM))
+    start = graph.start_ns[graph.dst[edges]]
+    gaps = start - graph.end_ns[graph.src[edges]]
+    found: np.typing.NDArray[np.int64] = gaps[launched[graph.dst[edges]] <= start - EARLY_NS]
+    return found

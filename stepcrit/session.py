@@ -1,0 +1,264 @@
+"""The one place that composes: a path is read, linked, cut into steps and put on its schedule graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from stepcrit.analyses import critical
+from stepcrit.errors import PartialError, UnusableInputError, UsageError
+from stepcrit.graph.build import TraceGraph, build_graph
+from stepcrit.graph.export import to_networkx
+from stepcrit.graph.floors import learn_floors
+from stepcrit.graph.scene import Rules
+from stepcrit.graph.schedule import check_replay, lags, observe
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.linker import link
+from stepcrit.link.steps import StepOptions, find_steps
+from stepcrit.load import read_trace
+from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
+from stepcrit.model.graph import EdgeKind, NodeKind
+from stepcrit.model.links import Links
+from stepcrit.model.steps import Boundary, Step, Steps
+from stepcrit.model.trace import RawTrace, TraceMeta
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a trace is to be understood.
+
+    Attributes:
+        steps: boundary and marks of the steps.
+        strict: no dependency on timing alone, and no answer from a partial input.
+        device_only: leave the host out of the graph.
+        floors: "none", "auto", or edge class -> ns.
+        full: one host node per change of owner (more nodes, same answers).
+    """
+
+    steps: StepOptions = field(default_factory=StepOptions)
+    strict: bool = False
+    device_only: bool = False
+    floors: str | Mapping[EdgeKind, int] = "none"
+    full: bool = False
+
+
+class Trace:
+    """One trace, understood. Made by `load`; immutable; everything is computed once, when asked for."""
+
+    def __init__(self, raw: RawTrace, options: Options) -> None:
+        self.raw = raw
+        self.options = options
+
+    @property
+    def meta(self) -> TraceMeta:
+        """What the file says about itself."""
+        return self.raw.meta
+
+    @cached_property
+    def links(self) -> Links:
+        """How its events belong together."""
+        return link(self.raw)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Its steps, with boundaries and with the reason why some do not count."""
+        return find_steps(self.raw.events, self.links, self.options.steps)
+
+    @cached_property
+    def built(self) -> TraceGraph:
+        """The schedule graph over the whole capture; replaying it unchanged is exact, or this raises.
+
+        Raises:
+            UnusableInputError: there is nothing to build a graph of, or no host to launch from.
+        """
+        _check_usable(self.raw, self.links, device_only=self.options.device_only)
+        rules = Rules(strict=self.options.strict, device_only=self.options.device_only)
+        boundaries = [(s.lane, at) for s in self.steps if s.lane >= 0 for at in (s.end_ns, s.host_end_ns)]
+        built = build_graph(
+            self.raw.events, self.links, rules=rules, boundaries=boundaries, full=self.options.full
+        )
+        built = _with_floors(built, self.options.floors)
+        for policy in ("join", "edge"):
+            check_replay(built.graph, lags(built.graph, built.arrivals, policy))
+        return built
+
+    def graph(self, step: str | int | None = None) -> Graph:
+        """The schedule graph seen from one step.
+
+        Args:
+            step: a step's number or label as the trace writes it, an index from the end (-1 is the last),
+                "median" or None for the representative.
+
+        Raises:
+            UsageError: there is no such step.
+        """
+        return Graph(self.view(step))
+
+    def view(self, step: str | int | None = None) -> StepGraph:
+        """Like `graph`, without the user's face."""
+        return StepGraph(self.raw, self.links, self.steps, find_step(self.steps, step), self.built)
+
+    def __repr__(self) -> str:
+        return f"<stepcrit.Trace {self.meta.source}: {len(self.raw.events)} events, {len(self.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        from stepcrit.answers.analyze import answer  # noqa: PLC0415 - a notebook's face, not the library's
+        from stepcrit.report.html import fragment  # noqa: PLC0415
+
+        return fragment(answer(self.view()))
+
+
+class Graph:
+    """The schedule graph seen from one step: the face of `StepGraph` for users of the library."""
+
+    def __init__(self, view: StepGraph) -> None:
+        self.view = view
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return self.view.step
+
+    def critical_path(self) -> CriticalPath:
+        """What sets the step's length."""
+        return CriticalPath(self.view)
+
+    def slack(self) -> pd.DataFrame:
+        """Slack and drag of every node in the step's window, in ns; slack -1: not needed by the boundary.
+
+        Columns: node, name, kind, lane, start_ns, dur_ns, total_slack_ns, free_slack_ns, drag_ns.
+        """
+        import pandas as pd  # noqa: PLC0415 - half a second that only this needs
+
+        view, graph = self.view, self.view.built.graph
+        nodes = np.flatnonzero(view.inside)
+        lanes = view.trace.events.lanes
+        return pd.DataFrame(
+            {
+                "node": nodes,
+                "name": [view.node_name(v) for v in nodes.tolist()],
+                "kind": [NodeKind(k).name.lower() for k in graph.kind[nodes].tolist()],
+                "lane": [lanes[i].words for i in graph.lane[nodes].tolist()],
+                "start_ns": graph.start_ns[nodes],
+                "dur_ns": graph.dur_ns[nodes],
+                "total_slack_ns": view.slack.total_ns[nodes],
+                "free_slack_ns": view.slack.free_ns[nodes],
+                "drag_ns": view.drag.drag_ns[nodes],
+            }
+        )
+
+    def to_networkx(self) -> nx.MultiDiGraph:
+        """The whole graph for networkx (see `graph.export.to_networkx`)."""
+        return to_networkx(self.view)
+
+    def __repr__(self) -> str:
+        graph = self.view.built.graph
+        return f"<stepcrit.Graph of {self.step.label}: {len(graph)} activities, {len(graph.src)} dependencies>"
+
+
+class CriticalPath:
+    """The critical path of one step."""
+
+    def __init__(self, view: StepGraph) -> None:
+        self.view = view
+        self.result = critical.analyze(view)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Length of the path: the step's elapsed time."""
+        return self.result.elapsed_ns
+
+    def by_class(self) -> dict[str, int]:
+        """Time on the path by class of work, in ns; sums to `elapsed_ns`."""
+        return {work.label: ns for work, ns in self.result.by_class_ns.items()}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per stretch: start_ns, end_ns, length_ns, class, name, lane, evidence, is_gap."""
+        import pandas as pd  # noqa: PLC0415 - half a second that only this needs
+
+        return pd.DataFrame(critical.path_rows(self.view))
+
+    def __repr__(self) -> str:
+        return f"<stepcrit.CriticalPath of {self.view.step.label}: {self.elapsed_ns} ns in {len(self.result.segments)} stretches>"
+
+    def _repr_html_(self) -> str:
+        from stepcrit.answers.critical import answer  # noqa: PLC0415 - a notebook's face, not the library's
+        from stepcrit.report.html import fragment  # noqa: PLC0415
+
+        return fragment(answer(self.view))
+
+
+def load(source: str | os.PathLike[str] | BinaryIO, options: Options | None = None) -> Trace:
+    """Read a trace and understand it.
+
+    Args:
+        source: a path (plain or gzip), a folder with one trace, a binary stream, or "-" for stdin.
+        options: boundary, strictness and so on.
+
+    Raises:
+        InputError: the input is not a usable torch.profiler trace; the message says what it is.
+        PartialError: with `strict`, the reader had to leave events out.
+    """
+    options = options or Options()
+    raw = read_trace(source)
+    if options.strict and raw.meta.dropped:
+        reasons = ", ".join(f"{n} {why}" for why, n in sorted(raw.meta.dropped.items()))
+        raise PartialError(f"events were left out or repaired: {reasons}", where=raw.meta.source, do="without --strict the answer says so instead")
+    return Trace(raw, options)
+
+
+def find_step(steps: Steps, wanted: str | int | None) -> Step:
+    """The step that a user means.
+
+    Raises:
+        UsageError: no step is called that; the error lists what there is.
+    """
+    if wanted is None or wanted == "median":
+        return steps.median()
+    text = str(wanted)
+    for step in steps:
+        if text in (step.label, step.label.partition("#")[2], step.label.rpartition(" ")[2]):
+            return step
+    if text.lstrip("-").isdigit() and text.startswith("-") and len(steps) >= -int(text):
+        return steps[int(text)]
+    have = ", ".join(s.label for s in steps.all[:8]) + (" …" if len(steps) > 8 else "")
+    raise UsageError(f"no step {text!r} in this trace", do=f"there are {len(steps)}: {have}")
+
+
+def _check_usable(raw: RawTrace, links: Links, *, device_only: bool) -> None:
+    """Refuse where a path would be invented."""
+    events = raw.events
+    device = events.is_kind(*DEVICE_KINDS)
+    if device_only and not device.any():
+        raise UnusableInputError("no device activities in this trace", where=raw.meta.source, do="leave out --device-only")
+    if not device.any() and not events.is_kind(*HOST_KINDS).any():
+        raise UnusableInputError(
+            "no operators, calls or device activities in this trace", where=raw.meta.source, do="record CPU and device activities"
+        )
+    if device.any() and not device_only and not (links.launch[device] >= 0).any():
+        raise UnusableInputError(
+            "no launch information: device-only trace; the path cannot leave the device (streams and sync records only)",
+            where=raw.meta.source,
+            do="use --device-only, or record CPU and device activities together",
+        )
+
+
+def _with_floors(built: TraceGraph, floors: str | Mapping[EdgeKind, int]) -> TraceGraph:
+    """The same graph with arrivals read under class floors."""
+    if floors == "none":
+        return built
+    if isinstance(floors, str):
+        floors, _ = learn_floors(built)
+    return replace(built, arrivals=observe(built.graph, floors))
+
+
+__all__ = ["Boundary", "CriticalPath", "Graph", "Options", "StepOptions", "Trace", "find_step", "load"]

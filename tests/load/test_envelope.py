@@ -1,0 +1,306 @@
+"""Wherever the text is cut, and whatever surrounds the events, the same events come out."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stepcrit.errors import BrokenInputError
+from stepcrit.load import read_trace
+from stepcrit.load.split import split, without_depth
+from stepcrit.model.trace import RawTrace
+
+Read = Callable[..., RawTrace]
+
+# Texts that a careless splitter would cut at or count brackets in.
+NASTY = ['"},{"ph":"X"', "\\", '\\"', "}\n, {", "[", "]", "{", "}", "\\u0000", "\n", "\u2028", "é😀", "},{"]
+words = st.text(max_size=6) | st.sampled_from(NASTY)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | words,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(words | st.sampled_from(["ph", "name", "ts"]), inner, max_size=3)
+        | st.lists(st.fixed_dictionaries({"ph": st.just("X"), "name": words}), max_size=3)
+    ),
+    max_leaves=8,
+)
+events = st.fixed_dictionaries(
+    {
+        "ph": st.sampled_from("XXXiMC"),
+        "cat": st.sampled_from(["cpu_op", "kernel", "user_annotation"]),
+        "name": words,
+        "pid": st.integers(0, 3),
+        "tid": st.integers(0, 3) | st.sampled_from(["stream 7", ""]),
+        "ts": st.integers(1, 4 * 10**15),
+        "dur": st.integers(0, 10**6),
+    },
+    optional={"args": st.dictionaries(words, values, max_size=4)},
+)
+
+
+def _compact(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"))
+
+
+def _unicode(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False)
+
+
+def _indented(document: Any) -> str:
+    return json.dumps(document, indent=2)
+
+
+def _kineto(document: Any) -> str:
+    """Kineto's own layout: an event over several lines, odd blanks, two keys a line."""
+    if isinstance(document, list):
+        return "\n[\n" + ",\n".join(_kineto_event(event) for event in document) + "\n]\n"
+    parts = [
+        f'  "{key}": [\n' + ",\n".join(map(_kineto_event, value)) + "\n  ]"
+        if key == "traceEvents"
+        else f"  {json.dumps(key)}: {json.dumps(value)}"
+        for key, value in document.items()
+    ]
+    return "\n{\n" + ",\n".join(parts) + "}"
+
+
+def _kineto_event(event: dict[str, Any]) -> str:
+    pairs = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in event.items()]
+    return "  {\n    " + ", ".join(pairs[:2]) + "".join(f",\n    {pair}" for pair in pairs[2:]) + "\n  }"
+
+
+LAYOUTS = [_compact, _unicode, _indented, _kineto]
+
+
+def _plainly(text: str) -> list[tuple[Any, ...]]:
+    """The reference reader: whole document, dicts, decimals."""
+    document = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    found = document if isinstance(document, list) else document["traceEvents"]
+    rows = [
+        (
+            int(event["ts"] * 1000),
+            -int((event["ts"] + event["dur"]) * 1000),
+            order,
+            event["name"],
+            event["cat"],
+        )
+        for order, event in enumerate(found)
+        if event["ph"] == "X"
+    ]
+    return sorted(rows)
+
+
+def _columns(trace: RawTrace) -> list[tuple[Any, ...]]:
+    """The same rows from a trace."""
+    rows, origin = trace.events, trace.meta.origin_ns
+    return [
+        (start + origin, -end - origin, order, rows.names[name], rows.cats[cat])
+        for start, end, order, name, cat in zip(
+            rows.start_ns.tolist(), rows.end_ns.tolist(), rows.order.tolist(), rows.name.tolist(), rows.cat.tolist(),
+            strict=True,
+        )
+    ]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    found=st.lists(events, min_size=1, max_size=8),
+    layout=st.sampled_from(LAYOUTS),
+    chunk_bytes=st.integers(1, 400),
+    at=st.integers(0, 2),
+    is_array=st.booleans(),
+    header=st.dictionaries(words, values, max_size=3),
+)
+def test_any_document_reads_like_the_reference(
+    *,
+    found: list[dict[str, Any]],
+    layout: Callable[[Any], str],
+    chunk_bytes: int,
+    at: int,
+    is_array: bool,
+    header: dict[str, Any],
+) -> None:
+    found = [{**found[0], "ph": "X"}, *found[1:]]  # a bare list needs one row to be known by
+    header = {key: value for key, value in header.items() if key != "traceEvents"} | {"schemaVersion": 1}
+    members = list(header.items())
+    members.insert(min(at, len(members)), ("traceEvents", found))
+    text = layout(found if is_array else dict(members))
+    trace = read_trace(io.BytesIO(text.encode()), chunk_bytes=chunk_bytes)
+    assert _columns(trace) == _plainly(text)
+    assert trace.meta.event_count == len(found)
+    assert trace.meta.json_bytes == len(text.encode())
+    if not is_array:
+        assert trace.meta.header_keys == tuple(sorted(dict(members)))
+
+
+def _event(number: int, **more: Any) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": f"op{number}",
+        "pid": 1,
+        "tid": 1,
+        "ts": number,
+        "dur": 1,
+        **more,
+    }
+
+
+def test_every_chunk_size_gives_the_same_trace(read_text: Read) -> None:
+    nested = {
+        "list": [{"ph": "X", "name": "no event"}, {"ph": "X", "name": "nor this"}],
+        "text": '"},{"ph":"X"',
+    }
+    text = _kineto({"traceEvents": [_event(n, args=nested) for n in range(6)], "schemaVersion": 1})
+    whole = _columns(read_text(text))
+    assert len(whole) == 6
+    for chunk_bytes in range(1, len(text) + 2):
+        assert _columns(read_text(text, chunk_bytes=chunk_bytes)) == whole
+
+
+def test_header_lists_after_the_events_are_not_events(read_text: Read) -> None:
+    devices = [{"id": n, "name": "GPU"} for n in range(4)]
+    text = _indented({"traceEvents": [_event(0)], "deviceProperties": devices, "baseTimeNanoseconds": 5})
+    trace = read_text(text)
+    assert (len(trace.events), len(trace.meta.devices), trace.meta.base_ns) == (1, 4, 5)
+
+
+def test_keys_of_an_event_may_come_in_any_order(read_text: Read) -> None:
+    shuffler = random.Random(1)  # noqa: S311 - an order, not a secret
+    found = []
+    for number in range(50):
+        pairs = list(_event(number, args={"correlation": number}).items())
+        shuffler.shuffle(pairs)
+        found.append(dict(pairs))
+    trace = read_text(_compact(found), chunk_bytes=200)
+    assert trace.events.correlation.tolist() == list(range(50))
+
+
+def test_of_a_key_given_twice_the_last_wins(read_text: Read) -> None:
+    trace = read_text('[{"ph":"X","ph":"X","cat":"kernel","cat":"cpu_op","name":"a","name":"b","ts":1,"ts":2,'
+                      '"args":{"correlation":1,"correlation":2}}]')  # fmt: skip
+    assert trace.events.name_of(0) == "b"
+    assert trace.events.correlation.tolist() == [2]
+    assert trace.meta.origin_ns == 2000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '{{"schemaVersion":1,"traceEvents":[{}]}}',
+        "\ufeff{}",
+        "[{}]",
+        "[{},]",
+        "[{}",
+        "[{},",
+        " [ {} , \n",
+    ],
+)
+def test_forms_of_the_document(read_text: Read, text: str) -> None:
+    event = _compact(_event(0))
+    text = text.replace("{{", "\x01").replace("}}", "\x02")
+    text = text.replace("{}", event).replace("\x01", "{").replace("\x02", "}")
+    if "[" not in text:
+        text = text.replace(event, f'{{"traceEvents":[{event}],"schemaVersion":1}}')
+    for chunk_bytes in (1, 7, 1 << 20):
+        assert len(read_text(text, chunk_bytes=chunk_bytes).events) == 1
+
+
+GOOD = _compact({"schemaVersion": 1, "traceEvents": [_event(0), _event(1)], "z": [1, {"a": "b"}]})
+BROKEN = [
+    (GOOD[:60], 60, "stops before its end"),
+    (GOOD[:-1], len(GOOD) - 1, "stops before its end"),
+    (GOOD.replace('"op1"', '"o"p1"'), GOOD.index('"op1"') + 3, "malformed"),
+    (GOOD.replace('"dur":1}]', '"dur":1},]'), GOOD.index('"dur":1}]') + 9, "comma before"),
+    (GOOD.replace('1},{"ph', '1}{"ph'), GOOD.index('1},{"ph') + 2, "malformed"),
+    (GOOD.replace('1},{"ph', '1},,{"ph'), GOOD.index('1},{"ph') + 3, "malformed"),
+    (GOOD.replace('"ts":1', '"ts":NaN'), GOOD.index('"ts":1') + 5, "malformed"),
+    (GOOD.replace("op1", "o\np"), GOOD.index("op1") + 1, "malformed"),
+    (GOOD.replace("op1", "o\\qp"), GOOD.index("op1") + 2, "malformed"),
+    (GOOD.replace('"z":[1', '"z":[,'), GOOD.index('"z":[1') + 5, "malformed"),
+    (GOOD.replace('"a":"b"', '"a":"b"c"'), GOOD.index('"a":"b"') + 7, "malformed"),
+    (GOOD.replace('"z":', '"z"'), GOOD.index('"z":') + 3, "':' was expected"),
+    (GOOD.replace('"z":', "z:"), GOOD.index('"z":'), "key was expected"),
+    (GOOD + "}", len(GOOD), "follows the end"),
+    (GOOD.replace('"z":[', '"traceEvents":['), GOOD.index('"z":') + len('"traceEvents":'), "two lists"),
+    ("ph,name\nX,a", 0, "not JSON"),
+]
+
+
+@pytest.mark.parametrize(("text", "offset", "what"), BROKEN, ids=[f"{case[2]}-{case[1]}" for case in BROKEN])
+def test_a_malformed_place_is_named_by_its_byte(read_text: Read, text: str, offset: int, what: str) -> None:
+    for chunk_bytes in (1, 50, 1 << 20):
+        with pytest.raises(BrokenInputError) as caught:
+            read_text(text, chunk_bytes=chunk_bytes)
+        assert what in caught.value.what
+        found = int(caught.value.where.split("byte ")[1].split()[0])
+        assert abs(found - offset) <= 1, caught.value.where
+
+
+def test_the_byte_counts_from_the_start_of_the_document(read_text: Read) -> None:
+    found = [_event(number, args={"pad": "é" * 20}) for number in range(200)]
+    text = _unicode({"traceEvents": found}).encode()
+    place = text.index(b"op150")
+    broken = text.replace(b"op150", b"op\xff50")
+    with pytest.raises(BrokenInputError, match="UTF-8") as caught:
+        read_text(broken, chunk_bytes=1000)
+    assert f"byte {place + 2} " in caught.value.where
+
+
+def test_unescaped_windows_backslashes_are_told(read_text: Read) -> None:
+    text = GOOD.replace("op1", r"torch\profiler\profiler.py(500): step")
+    with pytest.raises(BrokenInputError) as caught:
+        read_text(text)
+    assert "Windows backslashes" in caught.value.do
+
+
+def test_a_value_nested_beyond_recursion_costs_only_itself(read_text: Read) -> None:
+    deep = "[" * 50_000 + "]" * 50_000
+    first, second = _compact(_event(0)), _compact(_event(1, args={"correlation": 7, "deep": 0}))
+    second = second.replace('"deep":0', f'"deep":{deep}')
+    trace = read_text(f"[{first},{second}]")
+    assert trace.events.correlation.tolist() == [-1, 7]
+    assert list(trace.meta.dropped) == ["arguments nested too deeply, cut"]
+
+
+def test_a_header_value_nested_beyond_recursion_is_unknown(read_text: Read) -> None:
+    deep = "[" * 50_000 + "]" * 50_000
+    trace = read_text(f'{{"deviceProperties":{deep},"traceEvents":[{_compact(_event(0))}]}}')
+    assert (len(trace.events), trace.meta.devices) == (1, ())
+
+
+@given(st.lists(values, max_size=5), st.sampled_from(LAYOUTS[:3]))
+def test_split_finds_the_bounds_json_finds(found: list[Any], layout: Callable[[Any], str]) -> None:
+    text = layout(found).encode()
+    parts = split(text, 1, at_end=True)
+    assert [json.loads(text[start:end]) for start, end in parts.bounds] == found
+    assert (parts.closed, parts.used, parts.malformed_at) == (True, len(text), -1)
+
+
+@given(st.lists(values, min_size=1, max_size=4), st.data())
+def test_split_of_a_prefix_finds_a_prefix(found: list[Any], data: st.DataObject) -> None:
+    text = _compact(found).encode()
+    cut = data.draw(st.integers(1, len(text) - 1))
+    parts = split(text[:cut], 1, at_end=False)
+    assert [json.loads(text[start:end]) for start, end in parts.bounds] == found[: len(parts.bounds)]
+    assert not parts.closed
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a":1}', '{"a":1}'),
+        ('{"a":{"b":[1]},"c":[2]}', '{"a":{"b":null},"c":[2]}'),
+        ('[[["[",[1]],"x"],[]]', '[[null,"x"],[]]'),
+    ],
+)
+def test_depth_is_cut_to_null(text: str, expected: str) -> None:
+    assert without_depth(text.encode(), 2) == expected.encode()

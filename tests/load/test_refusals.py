@@ -1,0 +1,94 @@
+"""What is no torch.profiler trace is refused by its name."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stepcrit.errors import EmptyInputError, ForeignInputError, InputError, PointerInputError
+from stepcrit.model.trace import RawTrace
+
+Read = Callable[..., RawTrace]
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
+MEGATRON = {
+    "name": "forward-compute",
+    "cat": "forward-compute",
+    "ph": "X",
+    "pid": 0,
+    "tid": 0,
+    "ts": 0.5,
+    "dur": 1,
+}
+
+BYTES: list[tuple[bytes, type[InputError], str]] = [
+    (b"", EmptyInputError, "empty"),
+    (b" \n ", EmptyInputError, "empty"),
+    (LFS, PointerInputError, "Git LFS"),
+    (b"SQLite format 3\0" + b"\0" * 84, ForeignInputError, "SQLite"),
+    (b"PK\x03\x04rest", ForeignInputError, "zip"),
+    (b"\x28\xb5\x2f\xfdrest", ForeignInputError, "zstd"),
+    (b"\xfd7zXZ\0rest", ForeignInputError, "xz"),
+    (b"BZh91AY", ForeignInputError, "bzip2"),
+    (pickle.dumps({"segments": []}), ForeignInputError, "pickle"),
+    (b"\x0a\xc3\x01\x0a\x10", ForeignInputError, "Perfetto"),
+    (b"<!DOCTYPE html>", ForeignInputError, "HTML"),
+    (b"name".ljust(257, b"\0") + b"ustar", ForeignInputError, "tar"),
+    (b"\x7fELF\0\0", ForeignInputError, "binary"),
+    (gzip.compress(gzip.compress(b"{}")), ForeignInputError, "gzip inside gzip"),
+    (gzip.compress(LFS), PointerInputError, "Git LFS"),
+]
+
+DOCUMENTS: list[tuple[Any, str]] = [
+    ({"rocprofiler-sdk-tool": [{"metadata": {}}]}, "rocprofv3"),
+    ({"$schema": "https://www.speedscope.app/file-format-schema.json", "profiles": []}, "speedscope"),
+    ({"shared": {"frames": []}, "profiles": []}, "speedscope"),
+    ({"schema": "1.1.0-chakra.0.0.4", "pid": 1, "nodes": []}, "execution trace"),
+    ({"segments": [], "device_traces": []}, "memory snapshot"),
+    ({"aten::add": ["k1", "k2"], "aten::mm": []}, "map from operators"),
+    ({"a": 1, "b": 2}, "no traceEvents"),
+    ({"a": ["x"], "b": 2, "c": 3, "d": 4}, "(a, b, c, ...)"),
+    ({}, "without any trace event"),
+    ({"traceEvents": []}, "without any trace event"),
+    ({"traceEvents": None}, "without any trace event"),
+    ({"schemaVersion": 1, "traceEvents": []}, "without any trace event"),
+    ([], "without any trace event"),
+    ([{"op_name": "aten::add", "replay_ir": {}}], "event-replay IR"),
+    ([[0, 1, 2], [[3, 4], [5, 6]]], "memory timeline"),
+    ([1, 2, 3], "no trace events"),
+    (["a"], "no trace events"),
+    ([MEGATRON], "another program: no category is torch.profiler's (forward-compute)"),
+    ({"traceEvents": [MEGATRON]}, "another program"),
+    ([{"name": "x", "ph": "X", "pid": 0, "tid": 0, "ts": 0, "dur": 1}], "no category"),
+]
+
+
+@pytest.mark.parametrize(("data", "error", "word"), BYTES, ids=[case[2] for case in BYTES])
+def test_bytes_of_another_kind_are_named(
+    read_text: Read, data: bytes, error: type[InputError], word: str
+) -> None:
+    with pytest.raises(error) as caught:
+        read_text(data)
+    assert word in caught.value.what
+    assert caught.value.do
+    assert "\n" not in caught.value.what + caught.value.do
+
+
+@pytest.mark.parametrize(("document", "word"), DOCUMENTS, ids=[case[1][:20] for case in DOCUMENTS])
+@pytest.mark.parametrize("chunk_bytes", [5, 1 << 20])
+def test_json_of_another_kind_is_named(read_text: Read, document: Any, word: str, chunk_bytes: int) -> None:
+    with pytest.raises(ForeignInputError) as caught:
+        read_text(json.dumps(document), chunk_bytes=chunk_bytes)
+    assert word in caught.value.what
+    assert "torch.profiler" in caught.value.do
+
+
+def test_a_trace_of_marks_alone_is_still_a_trace(read_text: Read) -> None:
+    marks = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}]
+    trace = read_text(json.dumps({"schemaVersion": 1, "traceEvents": marks}))
+    assert (len(trace.events), trace.meta.phases, trace.meta.origin_ns) == (0, {"M": 1}, 0)
