@@ -156,13 +156,15 @@ class Graph:
             }
         )
 
-    def to_networkx(self) -> nx.MultiDiGraph:
+    def to_networkx(self) -> nx.MultiDiGraph[int]:
         """The whole graph for networkx (see `graph.export.to_networkx`)."""
         return to_networkx(self.view)
 
     def __repr__(self) -> str:
         graph = self.view.built.graph
-        return f"<stepcrit.Graph of {self.step.label}: {len(graph)} activities, {len(graph.src)} dependencies>"
+        return (
+            f"<stepcrit.Graph of {self.step.label}: {len(graph)} activities, {len(graph.src)} dependencies>"
+        )
 
 
 class CriticalPath:
@@ -212,7 +214,11 @@ def load(source: str | os.PathLike[str] | BinaryIO, options: Options | None = No
     raw = read_trace(source)
     if options.strict and raw.meta.dropped:
         reasons = ", ".join(f"{n} {why}" for why, n in sorted(raw.meta.dropped.items()))
-        raise PartialError(f"events were left out or repaired: {reasons}", where=raw.meta.source, do="without --strict the answer says so instead")
+        raise PartialError(
+            f"events were left out or repaired: {reasons}",
+            where=raw.meta.source,
+            do="without --strict the answer says so instead",
+        )
     return Trace(raw, options)
 
 
@@ -239,10 +245,14 @@ def _check_usable(raw: RawTrace, links: Links, *, device_only: bool) -> None:
     events = raw.events
     device = events.is_kind(*DEVICE_KINDS)
     if device_only and not device.any():
-        raise UnusableInputError("no device activities in this trace", where=raw.meta.source, do="leave out --device-only")
+        raise UnusableInputError(
+            "no device activities in this trace", where=raw.meta.source, do="leave out --device-only"
+        )
     if not device.any() and not events.is_kind(*HOST_KINDS).any():
         raise UnusableInputError(
-            "no operators, calls or device activities in this trace", where=raw.meta.source, do="record CPU and device activities"
+            "no operators, calls or device activities in this trace",
+            where=raw.meta.source,
+            do="record CPU and device activities",
         )
     if device.any() and not device_only and not (links.launch[device] >= 0).any():
         raise UnusableInputError(

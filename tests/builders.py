@@ -61,7 +61,14 @@ def table(chrome: Sequence[Mapping[str, Any]], *, scale: int = 1000) -> EventTab
 def trace(chrome: Sequence[Mapping[str, Any]], **meta: Any) -> RawTrace:
     """A whole trace around `table`."""
     none64, none32, none8 = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int8)
-    defaults = {"source": "made", "sha256": "", "input_bytes": 0, "json_bytes": 0, "compression": "none", "origin_ns": 0}
+    defaults = {
+        "source": "made",
+        "sha256": "",
+        "input_bytes": 0,
+        "json_bytes": 0,
+        "compression": "none",
+        "origin_ns": 0,
+    }
     return RawTrace(
         TraceMeta(**{**defaults, **meta}),
         table(chrome),
@@ -87,7 +94,9 @@ class Interned:
 def _lane(event: Mapping[str, Any], kind: EventKind, lanes: dict[Lane, int]) -> int:
     args = event.get("args", {})
     if kind in DEVICE:
-        lane = Lane(Side.DEVICE, str(event["pid"]), str(event["tid"]), event["pid"], args.get("stream", event["tid"]))
+        lane = Lane(
+            Side.DEVICE, str(event["pid"]), str(event["tid"]), event["pid"], args.get("stream", event["tid"])
+        )
     elif kind in (EventKind.SYNC, EventKind.OTHER):
         lane = Lane(Side.OTHER, str(event["pid"]), str(event["tid"]), args.get("device", event["pid"]))
     else:

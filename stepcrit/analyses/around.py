@@ -98,7 +98,8 @@ def _around(view: StepGraph, node: int) -> Around:
     ready = int(graph.start_ns[node] - arrivals.gap_ns[node])
     before = [_neighbour(view, e, int(graph.src[e]), ready - _arrival(view, e)) for e in incoming]
     after = [
-        _neighbour(view, e, int(graph.dst[e]), _ready(view, int(graph.dst[e])) - _arrival(view, e)) for e in outgoing
+        _neighbour(view, e, int(graph.dst[e]), _ready(view, int(graph.dst[e])) - _arrival(view, e))
+        for e in outgoing
     ]
     return Around(
         node,

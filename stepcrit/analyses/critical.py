@@ -58,21 +58,33 @@ def analyze(view: StepGraph) -> CriticalPath:
     """Partition one step's elapsed time along its critical path."""
     segments = view.segments
     length = segments.length_ns
-    by_class = {WorkClass(c): int(length[segments.work == c].sum()) for c in np.unique(segments.work).tolist()}
+    by_class = {
+        WorkClass(c): int(length[segments.work == c].sum()) for c in np.unique(segments.work).tolist()
+    }
     by_class = dict(sorted(by_class.items(), key=lambda item: (-item[1], item[0])))
     by_group: dict[str, int] = dict.fromkeys(("compute", "comm", "copy", "host", "gap"), 0)
     for work, ns in by_class.items():
         by_group[work.group] += ns
     names = {-1: "opening", **{int(e): e.name.lower() for e in Evidence}}
-    by_evidence = {names[int(e)]: int(length[segments.evidence == e].sum()) for e in np.unique(segments.evidence)}
+    by_evidence = {
+        names[int(e)]: int(length[segments.evidence == e].sum()) for e in np.unique(segments.evidence)
+    }
     elapsed = view.step.elapsed_ns
     for parts in (by_class, by_group, by_evidence):
-        if sum(parts.values()) != elapsed:  # type: ignore[attr-defined]
-            raise InternalError(f"parts of the critical path sum to {sum(parts.values())}, not {elapsed} ns")  # type: ignore[attr-defined]
+        if sum(parts.values()) != elapsed:
+            raise InternalError(f"parts of the critical path sum to {sum(parts.values())}, not {elapsed} ns")
     count = view.path.path_count
     opening = WorkClass(int(segments.work[0])) if len(segments) else None
     return CriticalPath(
-        elapsed, by_class, by_group, by_evidence, view.path.ties, count, count >= MANY_PATHS, segments, opening
+        elapsed,
+        by_class,
+        by_group,
+        by_evidence,
+        view.path.ties,
+        count,
+        count >= MANY_PATHS,
+        segments,
+        opening,
     )
 
 

@@ -181,7 +181,11 @@ def _clock(f: _Facts) -> Check:
     early = events.start_ns[launch[rows]] - events.start_ns[rows]
     count, worst = int((early > 0).sum()), int(early.max(initial=0))
     state = State.NOT_APPLICABLE if not rows.size else State.OK if not count else State.WARN
-    seen = f"{count} activities start before their launch, by up to {worst} ns" if count else "no activity starts before its launch"
+    seen = (
+        f"{count} activities start before their launch, by up to {worst} ns"
+        if count
+        else "no activity starts before its launch"
+    )
     return Check(
         "E111", "device clock against causality", state, seen,
         "host-device differences are off by at least that much",
@@ -215,7 +219,13 @@ def _overhead(f: _Facts) -> Check:
     step = f.steps.median()
     inside = rows & (events.end_ns > step.start_ns) & (events.start_ns < step.end_ns)
     spent = int((events.end_ns[inside] - events.start_ns[inside]).sum())
-    state = State.OK if rows.any() and spent * 20 <= max(step.elapsed_ns, 1) else State.WARN if rows.any() else State.MISSING
+    state = (
+        State.OK
+        if rows.any() and spent * 20 <= max(step.elapsed_ns, 1)
+        else State.WARN
+        if rows.any()
+        else State.MISSING
+    )
     return Check(
         "E114", "the profiler's own cost", state,
         f"{int(rows.sum())} overhead events, {spent // 1000} µs in the chosen step" if rows.any() else "no overhead events",

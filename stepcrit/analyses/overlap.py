@@ -64,7 +64,9 @@ def analyze(events: EventTable, work: Int8Array, window: tuple[int, int]) -> tup
     return tuple(sorted(times, key=lambda t: (-t.busy_ns, t.device)))
 
 
-def device_time(device: str, sets: dict[str, Intervals], window: tuple[int, int], summed_ns: int) -> DeviceTime:
+def device_time(
+    device: str, sets: dict[str, Intervals], window: tuple[int, int], summed_ns: int
+) -> DeviceTime:
     """Divide one window among sets of compute, comm and copy intervals.
 
     Args:
@@ -75,7 +77,8 @@ def device_time(device: str, sets: dict[str, Intervals], window: tuple[int, int]
     """
     compute, comm, copy = (clip(sets[kind], *window) for kind in KINDS)
     busy = union(
-        np.concatenate((compute.start, comm.start, copy.start)), np.concatenate((compute.end, comm.end, copy.end))
+        np.concatenate((compute.start, comm.start, copy.start)),
+        np.concatenate((compute.end, comm.end, copy.end)),
     )
     both = union(np.concatenate((compute.start, comm.start)), np.concatenate((compute.end, comm.end)))
     length = window[1] - window[0]

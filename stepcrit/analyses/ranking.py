@@ -154,12 +154,17 @@ class _Table:
 
     def on_device(self, key: int) -> bool:
         """Whether the key's device activities carry more of the path than its host time does."""
-        return bool(self.columns.device[key]) and 2 * self.columns.critical_device[key] >= self.columns.critical[key]
+        return (
+            bool(self.columns.device[key])
+            and 2 * self.columns.critical_device[key] >= self.columns.critical[key]
+        )
 
     def savings(self, key: int, replay: Replayer) -> tuple[Saving, Saving]:
         """Half and free."""
         nodes = self.device_nodes(key)
-        part = np.where(nodes, self.view.built.graph.dur_ns, 0) if self.on_device(key) else self.host_part(key)
+        part = (
+            np.where(nodes, self.view.built.graph.dur_ns, 0) if self.on_device(key) else self.host_part(key)
+        )
         return replay.saving(scaled(self.view, part, 1, 2)), replay.saving(scaled(self.view, part, 1, 1))
 
     def slack_min(self, key: int) -> int | None:
@@ -302,4 +307,3 @@ def _by_call_stack(view: StepGraph) -> tuple[list[str], Int64Array]:
     none = len(events.stacks)
     first = [frame_label(text.split(";")[0].strip() or "(no line)") for text in events.stacks]
     return [*first, "(no line)"], np.where(stack >= 0, stack, none).astype(np.int64)
-

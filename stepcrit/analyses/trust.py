@@ -47,7 +47,10 @@ def analyze(view: StepGraph) -> Trust:
     segments = view.segments
     length, total = segments.length_ns, max(view.step.elapsed_ns, 1)
     names = {-1: "opening", **{int(e): e.name.lower() for e in Evidence}}
-    shares = {names[int(e)]: float(length[segments.evidence == e].sum() / total) for e in np.unique(segments.evidence)}
+    shares = {
+        names[int(e)]: float(length[segments.evidence == e].sum() / total)
+        for e in np.unique(segments.evidence)
+    }
     graph = view.built.graph
     starts = (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1)
     starts &= (graph.start_ns > view.step.start_ns) & (graph.start_ns <= view.step.end_ns)

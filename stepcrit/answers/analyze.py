@@ -58,7 +58,13 @@ def _opening(f: Figures) -> list[Sentence]:
         ),
     ]  # fmt: skip
     if steps.boundary == Boundary.UPDATE:
-        lines.append(say("an update spans {} backward passes: {}", count(max(steps.microbatches, default=0)), text(steps.boundary_why)))
+        lines.append(
+            say(
+                "an update spans {} backward passes: {}",
+                count(max(steps.microbatches, default=0)),
+                text(steps.boundary_why),
+            )
+        )
     return [*lines, *_distribution(f)]
 
 
@@ -78,7 +84,15 @@ def _distribution(f: Figures) -> list[Sentence]:
         if group:
             first = group[0]
             lines.append(
-                say("{} {} {}: {} ({}){}", count(len(group)), text(plural(len(group), "step")), text(word), name(first.label), text(first.why_not), text(" …" if len(group) > 1 else ""))
+                say(
+                    "{} {} {}: {} ({}){}",
+                    count(len(group)),
+                    text(plural(len(group), "step")),
+                    text(word),
+                    name(first.label),
+                    text(first.why_not),
+                    text(" …" if len(group) > 1 else ""),
+                )
             )
     return lines + [say("{}", text(note)) for note in steps.notes]
 
@@ -93,7 +107,15 @@ def _classes(f: Figures) -> Section:
     view = f.view
     rows = []
     for work, on_path in f.path.by_class_ns.items():
-        rows.append((work.label, work.group, on_path, on_path / f.elapsed_ns if f.elapsed_ns else None, _largest(f, work)))
+        rows.append(
+            (
+                work.label,
+                work.group,
+                on_path,
+                on_path / f.elapsed_ns if f.elapsed_ns else None,
+                _largest(f, work),
+            )
+        )
     columns = (
         Column("class", "class", Unit.TEXT),
         Column("group", "kind", Unit.TEXT),
@@ -101,9 +123,15 @@ def _classes(f: Figures) -> Section:
         Column("share", "share", Unit.SHARE),
         Column("largest", "most of it", Unit.NAME),
     )
-    notes = (say("{}", text(_coupling_words(f))),) if view.step.opens_at_boundary and f.path.coupling is not None else ()
+    notes = (
+        (say("{}", text(_coupling_words(f))),)
+        if view.step.opens_at_boundary and f.path.coupling is not None
+        else ()
+    )
     total = ("total", "", f.elapsed_ns, 1.0 if f.elapsed_ns else None, "")
-    return Section("What the step waits for", columns, tuple(rows), total, notes, "schedule", 8, "critical-path")
+    return Section(
+        "What the step waits for", columns, tuple(rows), total, notes, "schedule", 8, "critical-path"
+    )
 
 
 def _coupling_words(f: Figures) -> str:
@@ -158,16 +186,31 @@ def _summed(f: Figures) -> Sentence:
     if len(f.devices) > 1:
         reasons.append("devices work side by side")
     why = "; ".join(reasons) or "one thread at a time, the rest is untracked"
-    return say("durations add up to {} (device {}, host {}), elapsed is {}: {}", ns(device + host), ns(device), ns(host), ns(f.elapsed_ns), text(why))
+    return say(
+        "durations add up to {} (device {}, host {}), elapsed is {}: {}",
+        ns(device + host),
+        ns(device),
+        ns(host),
+        ns(f.elapsed_ns),
+        text(why),
+    )
 
 
 def _trust(f: Figures) -> list[Sentence]:
     """How the path is known."""
     shares = {k: v for k, v in f.trust.evidence_share.items() if v}
     words = ", ".join("{} {}" for _ in shares)
-    lines = [say(f"path entered through: {words}", *(v for k, s in shares.items() for v in (text(k), share(s, 1))))]
+    lines = [
+        say(f"path entered through: {words}", *(v for k, s in shares.items() for v in (text(k), share(s, 1))))
+    ]
     if f.trust.starts_explained_share is not None:
-        lines.append(say("{} of {} device starts within 20 µs of a known cause; replay of the schedule is exact", share(f.trust.starts_explained_share, 1), count(f.trust.starts)))
+        lines.append(
+            say(
+                "{} of {} device starts within 20 µs of a known cause; replay of the schedule is exact",
+                share(f.trust.starts_explained_share, 1),
+                count(f.trust.starts),
+            )
+        )
     return lines
 
 
@@ -181,4 +224,7 @@ def _closing(told: Verdict) -> list[Block]:
         steps.append(Sentence("   " + step.refuted.template, step.refuted.values))
     if not steps:
         steps.append(say("nothing on the path would save 1 % of the step alone: it is spread evenly"))
-    return [Section("Verdict", notes=tuple(lines), topic="verdict"), Section("What next", notes=tuple(steps), claim="modelled", topic="saving")]
+    return [
+        Section("Verdict", notes=tuple(lines), topic="verdict"),
+        Section("What next", notes=tuple(steps), claim="modelled", topic="saving"),
+    ]

@@ -60,7 +60,12 @@ def answer_around(view: StepGraph, pattern: str) -> Document:
     ]  # fmt: skip
     for one in found:
         blocks += _around_sections(view, one)
-    data = {"step": view.step.label, "operation": pattern, "activities": total, "shown": [_around_data(view, a) for a in found]}
+    data = {
+        "step": view.step.label,
+        "operation": pattern,
+        "activities": total,
+        "shown": [_around_data(view, a) for a in found],
+    }
     return Document("critical", (input_of(view),), tuple(blocks), data, findings(view), {})
 
 
@@ -68,7 +73,11 @@ def _opening(view: StepGraph, path: critical.CriticalPath) -> list[Sentence]:
     """How long, how many, how sure."""
     evidence = ", ".join("{} {}" for _ in path.by_evidence_ns)
     values = [v for kind, n in path.by_evidence_ns.items() for v in (text(kind), share(n, path.elapsed_ns))]
-    how_many = "at least {} critical paths" if path.path_count_capped else "{} critical " + plural(path.path_count, "path")
+    how_many = (
+        "at least {} critical paths"
+        if path.path_count_capped
+        else "{} critical " + plural(path.path_count, "path")
+    )
     return [
         say(
             "critical path of {}, {} boundary: {} in {} stretches",
@@ -93,7 +102,17 @@ def _runs_section(view: StepGraph, *, full: bool) -> Section:
     rows = _runs(view)
     shown = rows if full else sorted(sorted(rows, key=lambda r: -_int(r[1]))[:RUNS], key=lambda r: _int(r[0]))
     rest = sum(_int(r[1]) for r in rows) - sum(_int(r[1]) for r in shown)
-    notes = (say("{} shorter runs, {} together, are left out: --full shows all", count(len(rows) - len(shown)), ns(rest)),) if rest else ()
+    notes = (
+        (
+            say(
+                "{} shorter runs, {} together, are left out: --full shows all",
+                count(len(rows) - len(shown)),
+                ns(rest),
+            ),
+        )
+        if rest
+        else ()
+    )
     total = (None, view.step.elapsed_ns, 1.0, "", "total", "", "")
     return Section("Runs of the path", columns, tuple(shown), total, notes, "schedule", None, "critical-path")
 
@@ -102,13 +121,25 @@ def _runs(view: StepGraph) -> list[tuple[Cell, ...]]:
     """Merged runs in time order; times count from the window's opening."""
     elapsed = max(view.step.elapsed_ns, 1)
     rows: list[tuple[Cell, ...]] = []
-    for key, group in groupby(critical.path_rows(view), key=lambda r: (r["class"], r["name"] if not r["is_gap"] else "", r["lane"])):
+    for key, group in groupby(
+        critical.path_rows(view), key=lambda r: (r["class"], r["name"] if not r["is_gap"] else "", r["lane"])
+    ):
         run = list(group)
         length = sum(_int(r["length_ns"]) for r in run)
         start = _int(run[0]["start_ns"]) - view.step.start_ns
         label = str(key[1]) + (f" ({len(run)}×)" if len(run) > 1 else "")
         if length:
-            rows.append((start, length, length / elapsed, str(key[0]), label, str(key[2]), str(run[0]["evidence"] or "opening")))
+            rows.append(
+                (
+                    start,
+                    length,
+                    length / elapsed,
+                    str(key[0]),
+                    label,
+                    str(key[2]),
+                    str(run[0]["evidence"] or "opening"),
+                )
+            )
     return rows
 
 
@@ -134,8 +165,14 @@ def _joins_section(view: StepGraph, rivals: tuple[joins.Join, ...], *, full: boo
         )
         for j in rivals
     )  # fmt: skip
-    notes = (say("margin: how much the first may gain before the next chain takes over; closest first"),) if rows else (say("no join on the path: nothing takes over"),)
-    return Section("Runner-up chains", columns, rows, None, notes, "schedule", None if full else JOINS, "runner-up")
+    notes = (
+        (say("margin: how much the first may gain before the next chain takes over; closest first"),)
+        if rows
+        else (say("no join on the path: nothing takes over"),)
+    )
+    return Section(
+        "Runner-up chains", columns, rows, None, notes, "schedule", None if full else JOINS, "runner-up"
+    )
 
 
 def _around_sections(view: StepGraph, one: around.Around) -> list[Block]:
@@ -193,7 +230,13 @@ def _around_data(view: StepGraph, one: around.Around) -> dict[str, Any]:
 
     def edges(neighbours: tuple[around.Neighbour, ...]) -> list[dict[str, Any]]:
         return [
-            {"name": view.node_name(n.node), "kind": n.kind.name.lower(), "evidence": n.evidence.name.lower(), "room_ns": n.room_ns, "binds": n.binds}
+            {
+                "name": view.node_name(n.node),
+                "kind": n.kind.name.lower(),
+                "evidence": n.evidence.name.lower(),
+                "room_ns": n.room_ns,
+                "binds": n.binds,
+            }
             for n in neighbours
         ]
 

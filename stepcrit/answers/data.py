@@ -50,7 +50,11 @@ def analyze_data(f: Figures, told: Verdict) -> Data:
         "queue": _queue(f),
         "operators": [ranked_data(r) for r in f.ops.rows],
         "operators_total": _totals(f.ops),
-        "ranking": {"by": f.ranking.by, "rows": [ranked_data(r) for r in f.ranking.rows], **_totals(f.ranking)},
+        "ranking": {
+            "by": f.ranking.by,
+            "rows": [ranked_data(r) for r in f.ranking.rows],
+            **_totals(f.ranking),
+        },
         "trust": _trust(f),
         "verdict": _verdict(told),
     }

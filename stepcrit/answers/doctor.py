@@ -39,7 +39,15 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
     )
     data = {
         "checks": [
-            {"code": c.code, "evidence": c.evidence, "state": str(c.state), "seen": c.seen, "lost": c.lost, "fix": c.fix} for c in checks
+            {
+                "code": c.code,
+                "evidence": c.evidence,
+                "state": str(c.state),
+                "seen": c.seen,
+                "lost": c.lost,
+                "fix": c.fix,
+            }
+            for c in checks
         ],
         "dialect": list(meta.dialect),
         "dropped": dict(sorted(meta.dropped.items())),
@@ -49,14 +57,24 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         "profiler_notes": list(meta.notes),
         "recipe": list(RECIPE),
     }
-    found = tuple(Finding(c.code, say("{}: {}", text(c.evidence), text(c.seen))) for c in checks if c.state == State.WARN)
+    found = tuple(
+        Finding(c.code, say("{}: {}", text(c.evidence), text(c.seen)))
+        for c in checks
+        if c.state == State.WARN
+    )
     return Document("doctor", (Input(meta.source, meta.sha256, meta.input_bytes),), blocks, data, found, {})
 
 
 def _opening(trace: RawTrace, steps: Steps) -> list[Sentence]:
     meta = trace.meta
     lines = [
-        say("{}: {} events, {} steps by {}", name(meta.source), count(meta.event_count), count(len(steps)), text(steps.source)),
+        say(
+            "{}: {} events, {} steps by {}",
+            name(meta.source),
+            count(meta.event_count),
+            count(len(steps)),
+            text(steps.source),
+        ),
     ]
     if meta.dialect:
         lines.append(say("written by: {}", text("; ".join(meta.dialect))))
@@ -72,21 +90,29 @@ def _checks_section(checks: tuple[Check, ...]) -> Section:
         Column("state", "state", Unit.TEXT),
         Column("seen", "seen", Unit.TEXT),
     )
-    return Section("Evidence", columns, tuple((c.code, c.evidence, str(c.state), c.seen) for c in checks), topic="doctor")
+    return Section(
+        "Evidence", columns, tuple((c.code, c.evidence, str(c.state), c.seen) for c in checks), topic="doctor"
+    )
 
 
 def _capabilities(checks: tuple[Check, ...]) -> Sentence:
     """One line: what this file can answer."""
     state = {c.code: c.state for c in checks}
     able = [
-        ("critical path", state["E104"] == State.OK or state["E101"] == State.OK, "inferred waits" if state["E103"] == State.MISSING else ""),
+        (
+            "critical path",
+            state["E104"] == State.OK or state["E101"] == State.OK,
+            "inferred waits" if state["E103"] == State.MISSING else "",
+        ),
         ("distribution of steps", state["E106"] == State.OK, ""),
         ("modules", state["E108"] == State.OK, ""),
         ("lines", state["E107"] == State.OK, ""),
         ("bytes of collectives", state["E109"] == State.OK, ""),
         ("memory", state["E110"] == State.OK, ""),
     ]
-    words = [f"{what} {'yes' if yes else 'no'}" + (f" ({how})" if how and yes else "") for what, yes, how in able]
+    words = [
+        f"{what} {'yes' if yes else 'no'}" + (f" ({how})" if how and yes else "") for what, yes, how in able
+    ]
     return say("{}", text(" · ".join(words)))
 
 

@@ -31,7 +31,19 @@ def findings(view: StepGraph) -> tuple[Finding, ...]:
     for why, n in sorted(meta.dropped.items()):
         found.append(Finding("L101", say("{} events: {}", count(n), text(why)), n))
     for cat, n in sorted(meta.unknown_cats.items()):
-        found.append(Finding("L102", say("{} events of the unknown category {!r} are kept out of every number".replace("{!r}", "{}"), count(n), text(cat)), n))
+        found.append(
+            Finding(
+                "L102",
+                say(
+                    "{} events of the unknown category {!r} are kept out of every number".replace(
+                        "{!r}", "{}"
+                    ),
+                    count(n),
+                    text(cat),
+                ),
+                n,
+            )
+        )
     for note, n in sorted(view.built.graph.notes.items()):
         found.append(Finding(CODES[note], say("{} times: {}", count(n), text(note)), n))
     segments = view.segments

@@ -6,7 +6,13 @@ from stepcrit.analyses.ranking import Ranked, Ranking
 from stepcrit.answers.words import count, say, text
 from stepcrit.model.section import Cell, Column, Section, Unit
 
-TITLES = {"op": "operators", "kernel": "kernels", "class": "classes of work", "module": "modules", "line": "lines"}
+TITLES = {
+    "op": "operators",
+    "kernel": "kernels",
+    "class": "classes of work",
+    "module": "modules",
+    "line": "lines",
+}
 
 
 def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
@@ -21,7 +27,16 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
         Column("saving_half_ns", "if half", Unit.SAVED_NS),
         Column("saving_free_ns", "if free", Unit.SAVED_NS),
     )
-    total: tuple[Cell, ...] = ("total", None, ranking.self_cpu_ns, ranking.device_ns, ranking.critical_ns, None, None, None)
+    total: tuple[Cell, ...] = (
+        "total",
+        None,
+        ranking.self_cpu_ns,
+        ranking.device_ns,
+        ranking.critical_ns,
+        None,
+        None,
+        None,
+    )
     notes = (
         say(
             "if half, if free: saved per step when the row's {} time shrinks, replayed for the top {}; savings do not add up",
@@ -30,10 +45,21 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
         ),
     )
     title = f"Ranked {TITLES[ranking.by]}"
-    return Section(title, columns, tuple(_row(r) for r in ranking.rows), total, notes, "modelled", limit, "ranking")
+    return Section(
+        title, columns, tuple(_row(r) for r in ranking.rows), total, notes, "modelled", limit, "ranking"
+    )
 
 
 def _row(r: Ranked) -> tuple[Cell, ...]:
     half = r.half.low_ns if r.half else None
     free = r.free.low_ns if r.free else None
-    return (r.name, r.calls or None, r.self_cpu_ns or None, r.device_ns or None, r.critical_ns, r.slack_min_ns, half, free)
+    return (
+        r.name,
+        r.calls or None,
+        r.self_cpu_ns or None,
+        r.device_ns or None,
+        r.critical_ns,
+        r.slack_min_ns,
+        half,
+        free,
+    )

@@ -57,12 +57,22 @@ def _headline(f: Figures) -> tuple[str, Sentence]:
     if groups[top] < MAJORITY * total:
         parts = sorted(groups.items(), key=lambda item: -item[1])
         (a, a_ns), (b, b_ns) = parts[:2]
-        return "mixed", say("mixed: {} {} and {} {} of the critical path", text(a), share(a_ns, total), text(b), share(b_ns, total))
+        return "mixed", say(
+            "mixed: {} {} and {} {} of the critical path",
+            text(a),
+            share(a_ns, total),
+            text(b),
+            share(b_ns, total),
+        )
     if top == "host":
         return _host_headline(f)
     if top == "gap":
         return "gap", say("gap-bound: {} of the critical path is delay between activities", on_path)
-    words = {"compute": "device-bound: kernels are {} of the critical path", "comm": "communication-bound: collectives are {} of the critical path", "copy": "copy-bound: copies are {} of the critical path"}
+    words = {
+        "compute": "device-bound: kernels are {} of the critical path",
+        "comm": "communication-bound: collectives are {} of the critical path",
+        "copy": "copy-bound: copies are {} of the critical path",
+    }
     return {"compute": "device", "comm": "communication", "copy": "copy"}[top], say(words[top], on_path)
 
 
@@ -72,9 +82,14 @@ def _host_headline(f: Figures) -> tuple[str, Sentence]:
     host = {work: ns_ for work, ns_ in f.path.by_class_ns.items() if work.group == "host"}
     worst = max(host, key=lambda work: host[work])
     if worst == W.INPUT:
-        return "input", say("input-bound: waiting for the next batch is {} of the critical path", share(host[worst], total))
+        return "input", say(
+            "input-bound: waiting for the next batch is {} of the critical path", share(host[worst], total)
+        )
     return "host", say(
-        "host-bound: the host is {} of the critical path, most of it {} ({})", on_path, text(worst.label), share(host[worst], total)
+        "host-bound: the host is {} of the critical path, most of it {} ({})",
+        on_path,
+        text(worst.label),
+        share(host[worst], total),
     )
 
 
@@ -83,7 +98,14 @@ def _evidence(f: Figures) -> list[Sentence]:
     lines = []
     if f.devices:
         busiest = f.devices[0]
-        lines.append(say("device {} runs nothing for {} ({} of the step)", name(busiest.device), ns(busiest.idle_ns), share(busiest.idle_ns, busiest.window_ns)))
+        lines.append(
+            say(
+                "device {} runs nothing for {} ({} of the step)",
+                name(busiest.device),
+                ns(busiest.idle_ns),
+                share(busiest.idle_ns, busiest.window_ns),
+            )
+        )
     if f.queue.launch_to_start_ns is not None and f.queue.floor_ns:
         lines.append(
             say(
@@ -94,7 +116,13 @@ def _evidence(f: Figures) -> list[Sentence]:
             )
         )
     elif f.queue.launch_to_start_ns is not None:
-        lines.append(say("launch to start: median {}; up to {} launches wait at once", ns(f.queue.launch_to_start_ns), count(f.queue.max_depth)))
+        lines.append(
+            say(
+                "launch to start: median {}; up to {} launches wait at once",
+                ns(f.queue.launch_to_start_ns),
+                count(f.queue.max_depth),
+            )
+        )
     if f.comm_on_path_ns or any(d.comm_ns for d in f.devices):
         comm = f.devices[0]
         lines.append(
@@ -104,7 +132,12 @@ def _evidence(f: Figures) -> list[Sentence]:
             )
         )  # fmt: skip
     if f.path.path_count > 1:
-        lines.append(say("{} critical paths tie: what only one of them holds saves nothing alone", count(f.path.path_count)))
+        lines.append(
+            say(
+                "{} critical paths tie: what only one of them holds saves nothing alone",
+                count(f.path.path_count),
+            )
+        )
     return lines
 
 
@@ -161,17 +194,31 @@ def _advice(row: Ranked, work: WorkClass) -> tuple[str, Sentence]:
         W.COMM_HOST: ("comm-host", "look at {} on the host: the step waits for it there"),
         W.MEMCPY: ("copy", "avoid or overlap {}: keep data on the device, pin host memory"),
         W.MEMSET: ("copy", "avoid {}: fewer buffers to clear"),
-        W.LAUNCH: ("launches", "launch less often: fuse operators (torch.compile), capture the step in a CUDA graph; {} carries it"),
+        W.LAUNCH: (
+            "launches",
+            "launch less often: fuse operators (torch.compile), capture the step in a CUDA graph; {} carries it",
+        ),
         W.RUNTIME: ("calls", "call {} less often in the step"),
-        W.UNTRACKED: ("python", "find what Python does where no event is open: record once with with_stack=True"),
-        W.OPTIMIZER_HOST: ("optimizer", "make the update cheaper to launch: fused or foreach optimizer instead of {}"),
-        W.OPTIMIZER: ("optimizer-kernels", "make the update's kernels cheaper: fused optimizer, lower precision states; {} leads"),
+        W.UNTRACKED: (
+            "python",
+            "find what Python does where no event is open: record once with with_stack=True",
+        ),
+        W.OPTIMIZER_HOST: (
+            "optimizer",
+            "make the update cheaper to launch: fused or foreach optimizer instead of {}",
+        ),
+        W.OPTIMIZER: (
+            "optimizer-kernels",
+            "make the update's kernels cheaper: fused optimizer, lower precision states; {} leads",
+        ),
         W.HOST: ("host-ops", "run fewer operators on the host: fuse or compile around {}"),
     }
     if work in table:
         code, words = table[work]
         return code, say(words, it) if "{}" in words else say(words)
-    return "kernels", say("make the kernels of {} faster: precision, layout, shapes, or a fused implementation", it)
+    return "kernels", say(
+        "make the kernels of {} faster: precision, layout, shapes, or a fused implementation", it
+    )
 
 
 def _work_of(f: Figures, row: Ranked) -> WorkClass:
@@ -197,7 +244,11 @@ def _unexplained(f: Figures, gap: int) -> Next:
     return Next(
         "record",
         say("record the missing evidence before changing code: stepcrit doctor says which"),
-        say("{} of the path ({}) is delay that no recorded dependency explains", share(gap, f.elapsed_ns), ns(gap)),
+        say(
+            "{} of the path ({}) is delay that no recorded dependency explains",
+            share(gap, f.elapsed_ns),
+            ns(gap),
+        ),
         say("refuted if a recording with cuda_sync events and stacks leaves the same delay unexplained"),
         0,
         0,

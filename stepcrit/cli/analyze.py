@@ -38,8 +38,13 @@ def analyze(
     path: PathArg,
     step: StepOpt = None,
     boundary: BoundaryOpt = None,
-    by: Annotated[ByName, typer.Option("--by", help="What a row of the ranked table stands for.")] = ByName.OP,
-    stream: Annotated[int | None, typer.Option("--stream", help="Explain the idle time of this stream alone.", show_default=False)] = None,
+    by: Annotated[
+        ByName, typer.Option("--by", help="What a row of the ranked table stands for.")
+    ] = ByName.OP,
+    stream: Annotated[
+        int | None,
+        typer.Option("--stream", help="Explain the idle time of this stream alone.", show_default=False),
+    ] = None,
     strict: StrictOpt = False,
     floors: FloorsOpt = "none",
     device_only: DeviceOnlyOpt = False,
@@ -57,7 +62,12 @@ def analyze(
     from stepcrit.session import load  # noqa: PLC0415
 
     options = session_options(
-        boundary=boundary, step_regex=step_regex, optimizer_regex=optimizer_regex, strict=strict, floors=floors, device_only=device_only
+        boundary=boundary,
+        step_regex=step_regex,
+        optimizer_regex=optimizer_regex,
+        strict=strict,
+        floors=floors,
+        device_only=device_only,
     )
     view = load(path, options).view(step)
     emit(answer(view, by=by.value, stream=stream), fmt=fmt, as_json=as_json, output=output, source=path)

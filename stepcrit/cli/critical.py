@@ -26,7 +26,14 @@ from stepcrit.cli.output import emit
 def critical(
     path: PathArg,
     step: StepOpt = None,
-    around: Annotated[str | None, typer.Option("--around", help="Show what this operation (name or glob) waited for and who waits for it.", show_default=False)] = None,
+    around: Annotated[
+        str | None,
+        typer.Option(
+            "--around",
+            help="Show what this operation (name or glob) waited for and who waits for it.",
+            show_default=False,
+        ),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every run and every join.")] = False,
     boundary: BoundaryOpt = None,
     strict: StrictOpt = False,
@@ -46,7 +53,12 @@ def critical(
     from stepcrit.session import load  # noqa: PLC0415
 
     options = session_options(
-        boundary=boundary, step_regex=step_regex, optimizer_regex=optimizer_regex, strict=strict, floors=floors, device_only=device_only
+        boundary=boundary,
+        step_regex=step_regex,
+        optimizer_regex=optimizer_regex,
+        strict=strict,
+        floors=floors,
+        device_only=device_only,
     )
     view = load(path, options).view(step)
     document = answer_around(view, around) if around else answer(view, full=full)

@@ -21,4 +21,6 @@ def demo(fmt: FormatOpt = None, as_json: JsonOpt = False, output: OutputOpt = No
     emit(answer(view), fmt=fmt, as_json=as_json, output=output, source=DEMO_TRACE)
     if fmt in (None, Format.TEXT) and not as_json and not output:
         sys.stdout.flush()
-        sys.stderr.write(f"try: stepcrit critical {DEMO_TRACE}   |   stepcrit doctor {DEMO_TRACE}   |   stepcrit explain\n")
+        sys.stderr.write(
+            f"try: stepcrit critical {DEMO_TRACE}   |   stepcrit doctor {DEMO_TRACE}   |   stepcrit explain\n"
+        )

@@ -6,7 +6,13 @@ from stepcrit.cli.options import FormatOpt, JsonOpt, OutputOpt, PathArg, StrictO
 from stepcrit.cli.output import emit
 
 
-def doctor(path: PathArg, strict: StrictOpt = False, fmt: FormatOpt = None, as_json: JsonOpt = False, output: OutputOpt = None) -> None:
+def doctor(
+    path: PathArg,
+    strict: StrictOpt = False,
+    fmt: FormatOpt = None,
+    as_json: JsonOpt = False,
+    output: OutputOpt = None,
+) -> None:
     """What evidence the file has and lacks, and how to record better.
 
     Example: stepcrit doctor trace.json.gz
@@ -20,4 +26,10 @@ def doctor(path: PathArg, strict: StrictOpt = False, fmt: FormatOpt = None, as_j
         notes = dict(trace.built.graph.notes)
     except UnusableInputError:
         notes = {}  # no graph to build: the checks below say why
-    emit(answer(trace.raw, trace.links, trace.steps, notes), fmt=fmt, as_json=as_json, output=output, source=path)
+    emit(
+        answer(trace.raw, trace.links, trace.steps, notes),
+        fmt=fmt,
+        as_json=as_json,
+        output=output,
+        source=path,
+    )

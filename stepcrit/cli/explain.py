@@ -8,7 +8,13 @@ import typer
 
 
 def explain(
-    topic: Annotated[str | None, typer.Argument(help="A term on the screen, a class, or a code. Without one: the list of topics.", show_default=False)] = None,
+    topic: Annotated[
+        str | None,
+        typer.Argument(
+            help="A term on the screen, a class, or a code. Without one: the list of topics.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """What a term or a number means, how it is computed, and what it cannot say.
 

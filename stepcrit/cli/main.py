@@ -6,14 +6,14 @@ Only typer is imported here; numpy, pandas and networkx load inside the commands
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
 import typer
+from typer.exceptions import TyperException
 
 from stepcrit.cli import analyze, critical, demo, doctor, explain
-from stepcrit.errors import InternalError, StepcritError
+from stepcrit.errors import InternalError, StepcritError, UsageError
 
 INTERRUPTED = 130
 CLOSED = 141  # stdout closed by its reader: `| head`
@@ -51,7 +51,13 @@ def _version(*, value: bool) -> None:
 @app.callback()
 def root(
     *,
-    version: bool = typer.Option(False, "--version", help="Print the version and exit.", callback=lambda value: _version(value=value), is_eager=True),
+    version: bool = typer.Option(
+        False,
+        "--version",
+        help="Print the version and exit.",
+        callback=lambda value: _version(value=value),
+        is_eager=True,
+    ),
 ) -> None:
     """Explain what a PyTorch training step costs."""
 
@@ -63,37 +69,43 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(argv: list[str]) -> int:
     """Run the command line; returns the exit code (frozen: see README)."""
-    if argv and argv[0] not in COMMANDS and not argv[0].startswith("--") and (argv[0] == "-" or os.path.exists(argv[0])):  # noqa: PTH110 - pathlib costs start-up time
-        argv = ["analyze", *argv]
     try:
-        app(args=argv, prog_name="stepcrit", standalone_mode=False)
+        return _call(["analyze", *argv] if _is_trace(argv) else argv or ["--help"])
     except StepcritError as error:
         _show(error)
         return error.exit_code
+    except AssertionError as error:  # a broken promise of ours, found by a check
+        _show(InternalError(f"a check inside stepcrit failed: {error}"))
+        return InternalError.exit_code
     except BrokenPipeError:
         _silence_stdout()
         return CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except AssertionError as error:  # a broken promise of ours, found by a check
-        _show(InternalError(f"a check inside stepcrit failed: {error}"))
-        return InternalError.exit_code
+
+
+def _is_trace(argv: list[str]) -> bool:
+    """Whether `stepcrit trace.json …` was meant as `stepcrit analyze trace.json …`."""
+    if not argv or argv[0] in COMMANDS:
+        return False
+    return argv[0] == "-" or os.path.exists(argv[0])  # noqa: PTH110 - pathlib costs start-up time
+
+
+def _call(argv: list[str]) -> int:
+    """Let typer find and call the command; wrong use is worded by typer, on stderr, with exit code 2."""
+    try:
+        result = app(args=argv, prog_name="stepcrit", standalone_mode=False)
+    except TyperException as error:
+        words = getattr(error, "format_message", error.__str__)()
+        context = getattr(error, "ctx", None)
+        usage = context.get_usage() if context else ""
+        sys.stderr.write(f"{usage}\nerror {UsageError.code}: {words}\n".lstrip())
+        return UsageError.exit_code
     except typer.Exit as done:
         return done.exit_code
     except typer.Abort:
         return INTERRUPTED
-    except Exception as error:
-        return _usage_or_bug(error)
-    return 0
-
-
-def _usage_or_bug(error: Exception) -> int:
-    """Wrong use as typer words it, with exit code 2; anything else is a bug and keeps its traceback."""
-    show = getattr(error, "show", None)
-    if show is None:
-        raise error
-    show(file=sys.stderr)
-    return int(getattr(error, "exit_code", 2))
+    return result if isinstance(result, int) else 0
 
 
 def _show(error: StepcritError) -> None:
@@ -104,14 +116,15 @@ def _show(error: StepcritError) -> None:
     lines += [f"  where  {safe_text(error.where)}"] if error.where else []
     lines += [f"  do     {safe_text(error.do)}"] if error.do else []
     if isinstance(error, InternalError):
-        lines.append("  this is a bug in stepcrit: please report it with the trace, or with its `stepcrit doctor --json`")
+        lines.append(
+            "  this is a bug in stepcrit: please report it with the trace, or with its `stepcrit doctor --json`"
+        )
     sys.stderr.write("\n".join(lines) + "\n")
 
 
 def _silence_stdout() -> None:
     """Keep the interpreter from complaining about a closed stdout at exit."""
-    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - lives until exit
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL) if hasattr(signal, "SIGPIPE") else None
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

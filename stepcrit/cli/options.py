@@ -10,6 +10,7 @@ import typer
 from stepcrit.errors import UsageError
 
 if TYPE_CHECKING:
+    from stepcrit.model.graph import EdgeKind
     from stepcrit.session import Options
 
 
@@ -31,20 +32,60 @@ class BoundaryName(StrEnum):
     UPDATE = "update"
 
 
-PathArg = Annotated[str, typer.Argument(help="A trace (JSON, plain or gzip), a folder with one trace, or - for stdin.", show_default=False)]
-StepOpt = Annotated[str | None, typer.Option("--step", help="Step number, label, or -1 for the last. Default: the median steady step.", show_default=False)]
+PathArg = Annotated[
+    str,
+    typer.Argument(
+        help="A trace (JSON, plain or gzip), a folder with one trace, or - for stdin.", show_default=False
+    ),
+]
+StepOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--step",
+        help="Step number, label, or -1 for the last. Default: the median steady step.",
+        show_default=False,
+    ),
+]
 BoundaryOpt = Annotated[
     BoundaryName | None,
-    typer.Option("--boundary", help="When a step counts as done. Default: device, or update where an update spans several steps.", show_default=False),
+    typer.Option(
+        "--boundary",
+        help="When a step counts as done. Default: device, or update where an update spans several steps.",
+        show_default=False,
+    ),
 ]
-StepRegexOpt = Annotated[str | None, typer.Option("--step-regex", help="Ranges whose name matches are the steps.", show_default=False)]
-OptimizerRegexOpt = Annotated[str | None, typer.Option("--optimizer-regex", help="Ranges whose name matches are the updates.", show_default=False)]
-StrictOpt = Annotated[bool, typer.Option("--strict", help="No dependency on timing alone; a partial input is an error (exit 4).")]
-FloorsOpt = Annotated[str, typer.Option("--floors", help="Normal delays taken out of gaps: none, auto (learned), or launch=5us,stream=1us.")]
-DeviceOnlyOpt = Annotated[bool, typer.Option("--device-only", help="Leave the host out: queues and recorded events only.")]
-FormatOpt = Annotated[Format | None, typer.Option("--format", help="Output format. Default: text, or what the suffix of -o says.", show_default=False)]
+StepRegexOpt = Annotated[
+    str | None,
+    typer.Option("--step-regex", help="Ranges whose name matches are the steps.", show_default=False),
+]
+OptimizerRegexOpt = Annotated[
+    str | None,
+    typer.Option("--optimizer-regex", help="Ranges whose name matches are the updates.", show_default=False),
+]
+StrictOpt = Annotated[
+    bool,
+    typer.Option("--strict", help="No dependency on timing alone; a partial input is an error (exit 4)."),
+]
+FloorsOpt = Annotated[
+    str,
+    typer.Option(
+        "--floors", help="Normal delays taken out of gaps: none, auto (learned), or launch=5us,stream=1us."
+    ),
+]
+DeviceOnlyOpt = Annotated[
+    bool, typer.Option("--device-only", help="Leave the host out: queues and recorded events only.")
+]
+FormatOpt = Annotated[
+    Format | None,
+    typer.Option(
+        "--format", help="Output format. Default: text, or what the suffix of -o says.", show_default=False
+    ),
+]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
-OutputOpt = Annotated[str | None, typer.Option("-o", "--output", help="Write to this file instead of stdout.", show_default=False)]
+OutputOpt = Annotated[
+    str | None,
+    typer.Option("-o", "--output", help="Write to this file instead of stdout.", show_default=False),
+]
 
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
@@ -72,7 +113,7 @@ def session_options(
     return Options(steps, strict, device_only, named)
 
 
-def parse_floors(words: str) -> dict[object, int]:
+def parse_floors(words: str) -> dict[EdgeKind, int]:
     """`launch=5us,stream=750ns` as edge kind -> ns.
 
     Raises:
@@ -80,12 +121,20 @@ def parse_floors(words: str) -> dict[object, int]:
     """
     from stepcrit.model.graph import EdgeKind  # noqa: PLC0415 - numpy loads here
 
-    kinds = {"launch": EdgeKind.LAUNCH, "stream": EdgeKind.STREAM, "event": EdgeKind.EVENT, "handover": EdgeKind.HANDOVER}
-    floors: dict[object, int] = {}
+    kinds = {
+        "launch": EdgeKind.LAUNCH,
+        "stream": EdgeKind.STREAM,
+        "event": EdgeKind.EVENT,
+        "handover": EdgeKind.HANDOVER,
+    }
+    floors: dict[EdgeKind, int] = {}
     for part in words.split(","):
         kind, _, amount = part.partition("=")
         if kind.strip() not in kinds or not amount:
-            raise UsageError(f"--floors cannot read {part!r}", do=f"none, auto, or KIND=TIME with KIND one of {', '.join(kinds)}")
+            raise UsageError(
+                f"--floors cannot read {part!r}",
+                do=f"none, auto, or KIND=TIME with KIND one of {', '.join(kinds)}",
+            )
         floors[kinds[kind.strip()]] = parse_duration(amount.strip())
     return floors
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 SUFFIXES = {".json": Format.JSON, ".md": Format.MD, ".csv": Format.CSV, ".txt": Format.TEXT}
 
 
-def emit(document: Document, *, fmt: Format | None, as_json: bool, output: str | None, source: str = "") -> None:
+def emit(
+    document: Document, *, fmt: Format | None, as_json: bool, output: str | None, source: str = ""
+) -> None:
     """Render an answer and put it where the user wants it.
 
     Raises:

@@ -136,7 +136,8 @@ def _worst_cycle_edge(edges: Edges, *, done: Int64Array, count: int) -> int:
     left[done] = False
     inside = np.flatnonzero(left[edges.src] & left[edges.dst])
     entering = {int(edges.dst[e]): int(e) for e in inside[::-1]}
-    node, walked = int(edges.dst[inside[0]]), []
+    node = int(edges.dst[inside[0]])
+    walked: list[int] = []
     seen: dict[int, int] = {}
     # Every node that is left has a predecessor that is left, so walking backwards must come around.
     while node not in seen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from stepcrit.graph.assemble import Edges, Nodes, assemble
 from stepcrit.graph.claims import Claims, DeviceClaim
 from stepcrit.graph.rules import apply_rules
 from stepcrit.graph.scene import Rules, Scene, survey
-from stepcrit.graph.schedule import Arrivals, Floors, observe
+from stepcrit.graph.schedule import Arrivals, observe
 from stepcrit.graph.threads import ThreadNodes, collect_cuts, cut_threads, no_pieces
 from stepcrit.model.arrays import NONE, Int64Array, freeze
 from stepcrit.model.classes import WorkClass
@@ -75,7 +76,6 @@ def build_graph(
     *,
     rules: Rules | None = None,
     boundaries: Iterable[tuple[int, int]] = (),
-    floors: Floors | None = None,
     full: bool = False,
 ) -> TraceGraph:
     """Build the schedule graph of a linked trace.
@@ -85,7 +85,6 @@ def build_graph(
         links: its links.
         rules: what rules may assume; by default everything but contradictions.
         boundaries: (host lane, instant) pairs at which a node must end, so that a step can end there.
-        floors: normal delay per edge class in ns, for the arrivals (and so for the timing rule).
         full: one node per change of owner on host threads (see `cut_threads`).
     """
     scene = survey(events, links, rules or Rules())
@@ -97,12 +96,12 @@ def build_graph(
     edges = _edges(scene, claims, threads, device)
     t0 = int(nodes.start_ns.min(initial=2**62)) if len(nodes) else 0
     graph, number = assemble(nodes, _edge_table(edges), t0_ns=t0, notes=claims.notes)
-    arrivals = observe(graph, floors)
+    arrivals = observe(graph)
     late = [] if scene.rules.strict else _timing_edges(scene, graph, arrivals, device, len(threads.lane))
     if late:
         claims.notes["dependency inferred from timing only"] += len(late)
         graph, number = assemble(nodes, _edge_table(edges + late), t0_ns=t0, notes=claims.notes)
-        arrivals = observe(graph, floors)
+        arrivals = observe(graph)
     return _with_row_index(graph, arrivals, device, threads, number)
 
 
@@ -118,12 +117,13 @@ def _device_nodes(scene: Scene, claims: Claims) -> DeviceNodes:
     for row in scene.device.tolist():
         bounds = [int(start[row]), *sorted(cuts.get(row, ())), int(end[row])]
         first[row], count[row] = len(rows), len(bounds) - 1
-        for part, (a, b) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        for part, (a, b) in enumerate(pairwise(bounds)):
             rows.append(row)
             starts.append(a)
             ends.append(b)
             parts.append(part + (len(bounds) > 2))
-    return DeviceNodes(*(np.array(column, np.int64) for column in (rows, starts, ends, parts)), first, count)
+    row, start_ns, end_ns, part = (np.array(column, np.int64) for column in (rows, starts, ends, parts))
+    return DeviceNodes(row, start_ns, end_ns, part, first, count)
 
 
 def _device_cuts(scene: Scene, claims: Claims) -> dict[int, set[int]]:
@@ -169,7 +169,7 @@ Edge = tuple[int, int, int, int]  # src, dst, kind, evidence; ends as indices in
 def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
     """Every edge that the claims stand for."""
     host_count = len(threads.lane)
-    edges = _thread_edges(threads)
+    edges: list[Edge] = _thread_edges(threads)
     edges += _split_edges(device, host_count)
     start = scene.events.start_ns
     for claim in claims.device:
@@ -214,8 +214,10 @@ def _timing_edges(
 ) -> list[Edge]:
     """E4t: an unexplained wait that ends just after another queue's activity ended (methods B.7)."""
     rules, events = scene.rules, scene.events
-    late = np.flatnonzero((arrivals.gap_ns > rules.timing_gap_ns) & (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1))
-    edges = []
+    late = np.flatnonzero(
+        (arrivals.gap_ns > rules.timing_gap_ns) & (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1)
+    )
+    edges: list[Edge] = []
     for node in late.tolist():
         row, start = int(graph.row[node]), int(graph.start_ns[node])
         near = [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # importing networkx takes a quarter of a second: only who as
     import networkx as nx
 
 
-def to_networkx(view: StepGraph) -> nx.MultiDiGraph:
+def to_networkx(view: StepGraph) -> nx.MultiDiGraph[int]:
     """The schedule graph of the whole capture.
 
     Returns:
@@ -25,7 +25,7 @@ def to_networkx(view: StepGraph) -> nx.MultiDiGraph:
     import networkx as nx  # noqa: PLC0415 - see above
 
     graph, arrivals, events = view.built.graph, view.built.arrivals, view.trace.events
-    result: nx.MultiDiGraph = nx.MultiDiGraph(t0_ns=graph.t0_ns)
+    result: nx.MultiDiGraph[int] = nx.MultiDiGraph(t0_ns=graph.t0_ns)
     for v in range(len(graph)):
         result.add_node(
             v,

@@ -28,7 +28,9 @@ def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[str, ...
         if len(samples) >= MIN_SAMPLES:
             floors[kind] = int(np.percentile(samples, PERCENTILE))
         else:
-            notes.append(f"floor of {kind.name.lower()} edges: {len(samples)} samples, {MIN_SAMPLES} needed; taken as 0")
+            notes.append(
+                f"floor of {kind.name.lower()} edges: {len(samples)} samples, {MIN_SAMPLES} needed; taken as 0"
+            )
     return floors, tuple(notes)
 
 
@@ -46,7 +48,9 @@ def _launch_waits(built: TraceGraph) -> np.typing.NDArray[np.int64]:
     has_event[graph.dst[graph.edge_kind == EdgeKind.EVENT]] = True
     edges = edges[~has_event[graph.dst[edges]]]
     waits = graph.start_ns[graph.dst[edges]] - graph.end_ns[graph.src[edges]]
-    found: np.typing.NDArray[np.int64] = waits[waits > 0]  # a start inside its own call has no latency to learn from
+    found: np.typing.NDArray[np.int64] = waits[
+        waits > 0
+    ]  # a start inside its own call has no latency to learn from
     return found
 
 

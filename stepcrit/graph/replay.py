@@ -67,7 +67,9 @@ class Replayer:
     def _opening_shift(self, finish: Int64Array) -> int:
         """Where a first step's window opens after the change: with the work that ran up to it."""
         view = self.view
-        before = view.built.host_node_ending(view.step.lane, view.step.start_ns) if view.step.lane >= 0 else -1
+        before = (
+            view.built.host_node_ending(view.step.lane, view.step.start_ns) if view.step.lane >= 0 else -1
+        )
         start = int(finish[before]) if before >= 0 else view.step.start_ns
         return start - view.built.graph.t0_ns
 

@@ -111,11 +111,14 @@ def survey(events: EventTable, links: Links, rules: Rules) -> Scene:
     order = (events.order[device], events.correlation[device], events.start_ns[device], events.lane[device])
     device = device[np.lexsort(order)]
     issue = np.where(links.launch >= 0, events.start_ns[np.maximum(links.launch, 0)], BEFORE_CAPTURE)
-    queues = {lane: _queue(lane, rows, issue, events.end_ns) for lane, rows in _by_lane(device, events.lane[device])}
+    queues = {
+        lane: _queue(lane, rows, issue, events.end_ns) for lane, rows in _by_lane(device, events.lane[device])
+    }
     launched = device[links.launch[device] >= 0]
     launched = launched[np.argsort(issue[launched], kind="stable")]
     issuers = {
-        lane: Issuer(issue[rows], rows) for lane, rows in _by_lane(launched, events.lane[links.launch[launched]])
+        lane: Issuer(issue[rows], rows)
+        for lane, rows in _by_lane(launched, events.lane[links.launch[launched]])
     }
     return Scene(events, links, rules, device, issue, queues, issuers, call_roles(events), _call_of(events))
 

@@ -137,8 +137,7 @@ def latest_finish(graph: Graph, dur_ns: Int64Array, delays: Lags, sinks: Mapping
         for e in range(ptr[v], ptr[v + 1]):
             by = latest_start - lag[e]
             u = src[e]
-            if by < late[u]:
-                late[u] = by
+            late[u] = min(late[u], by)
     return np.array(late, np.int64)
 
 

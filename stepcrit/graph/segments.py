@@ -93,7 +93,9 @@ def segments_of(links: Links, built: TraceGraph, path: Path, usual: Mapping[int,
         kind = int(graph.edge_kind[edge]) if edge >= 0 else NONE
         where = (int(graph.lane[node]), node, evidence, kind)
         if path.kind[i] != PieceKind.NODE:
-            work = _gap_class(kind, int(built.arrivals.gap_ns[node]), usual, is_lag=path.kind[i] == PieceKind.LAG)
+            work = _gap_class(
+                kind, int(built.arrivals.gap_ns[node]), usual, is_lag=path.kind[i] == PieceKind.LAG
+            )
             rows.append((start, end, work, int(graph.row[node]), *where, 1))
         elif graph.kind[node] >= NodeKind.KERNEL:
             row = int(graph.row[node])

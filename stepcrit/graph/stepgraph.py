@@ -42,12 +42,16 @@ class StepGraph:
     @cached_property
     def sinks(self) -> Mapping[int, int]:
         """Node -> the instant by which the boundary needs it (the boundary itself), in ns."""
-        return dict.fromkeys(sinks_of(self.trace, self.links, self.steps, self.step, self.built), self.step.end_ns)
+        return dict.fromkeys(
+            sinks_of(self.trace, self.links, self.steps, self.step, self.built), self.step.end_ns
+        )
 
     @cached_property
     def path(self) -> Path:
         """The critical path, clipped to the step's window."""
-        return critical_path(self.built.graph, self.built.arrivals, list(self.sinks), since_ns=self.step.start_ns)
+        return critical_path(
+            self.built.graph, self.built.arrivals, list(self.sinks), since_ns=self.step.start_ns
+        )
 
     @cached_property
     def segments(self) -> Segments:

@@ -47,7 +47,9 @@ class ThreadNodes:
         """The last node of a thread that has ended by an instant, -1 when there is none."""
         low, high = int(self.ptr[lane]), int(self.ptr[lane + 1])
         # Nodes of a thread follow each other, so their ends ascend like their starts.
-        return int(np.searchsorted(self.end_ns[low:high], at_ns, side="right")) - 1 + low if low < high else NONE
+        return (
+            int(np.searchsorted(self.end_ns[low:high], at_ns, side="right")) - 1 + low if low < high else NONE
+        )
 
     def starting_from(self, lane: int, at_ns: int) -> int:
         """The first node of a thread that starts at or after an instant, -1 when there is none."""
@@ -56,7 +58,9 @@ class ThreadNodes:
         return i if i < high else NONE
 
 
-def collect_cuts(events: EventTable, claims: Claims, boundaries: Iterable[tuple[int, int]]) -> dict[int, Cuts]:
+def collect_cuts(
+    events: EventTable, claims: Claims, boundaries: Iterable[tuple[int, int]]
+) -> dict[int, Cuts]:
     """Cuts per lane: launch points, waits, hand-overs, and the instants that steps end at."""
     cuts: dict[int, Cuts] = defaultdict(Cuts)
     for claim in claims.launch:
@@ -162,7 +166,9 @@ def _overlaps(
     piece = np.concatenate((np.searchsorted(p_start, start, side="right") - 1, np.arange(high - low)))
     inside = (node >= 0) & (piece >= 0)
     node, piece = node[inside], piece[inside]
-    both = np.unique(node * np.int64(high - low + 1) + piece)  # a node and a piece that start together meet once
+    both = np.unique(
+        node * np.int64(high - low + 1) + piece
+    )  # a node and a piece that start together meet once
     node, piece = both // (high - low + 1), both % (high - low + 1)
     length = np.minimum(end[node], p_end[piece]) - np.maximum(start[node], p_start[piece])
     some = length > 0
@@ -185,7 +191,9 @@ def shares(pieces: Pieces, threads: ThreadNodes) -> Shares:
         low, high = int(threads.ptr[lane]), int(threads.ptr[lane + 1])
         if low < high:
             span = (int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1]))
-            node, piece, length = _overlaps(pieces, span, threads.start_ns[low:high], threads.end_ns[low:high])
+            node, piece, length = _overlaps(
+                pieces, span, threads.start_ns[low:high], threads.end_ns[low:high]
+            )
             columns.append((node + low, pieces.owner[piece], length))
     node, owner, length = (
         np.concatenate([c[i] for c in columns]) if columns else np.empty(0, np.int64) for i in range(3)

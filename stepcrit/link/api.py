@@ -36,7 +36,10 @@ _ROLES: tuple[tuple[CallRole, re.Pattern[str]], ...] = (
     (CallRole.SYNC_EVENT, re.compile(r"^(cuda|hip|cu|musa)EventSynchronize$")),
     (CallRole.EVENT_RECORD, re.compile(r"^(cuda|hip|cu|musa)EventRecord(WithFlags)?$")),
     (CallRole.STREAM_WAIT, re.compile(r"^(cuda|hip|cu|musa)StreamWaitEvent$")),
-    (CallRole.COPY_BLOCKING, re.compile(r"^cudaMemcpy(2D|3D)?$|^hipMemcpy(WithStream|2D|3D)?$|^cuMemcpy(Hto|Dto)[HD]$")),
+    (
+        CallRole.COPY_BLOCKING,
+        re.compile(r"^cudaMemcpy(2D|3D)?$|^hipMemcpy(WithStream|2D|3D)?$|^cuMemcpy(Hto|Dto)[HD]$"),
+    ),
     (CallRole.COPY, re.compile(r"^(cuda|hip|cu|musa)Memcpy\w*$")),
     (CallRole.FREE, re.compile(r"^(cuda|hip)(Free|FreeHost|HostFree|HostUnregister)$")),
 )

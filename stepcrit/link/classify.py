@@ -15,45 +15,56 @@ from stepcrit.model.arrays import BoolArray, Int8Array, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import EventKind, EventTable
 
-KERNEL_NAMES: tuple[tuple[WorkClass, str], ...] = (
+KERNEL_NAMES: tuple[tuple[WorkClass, tuple[str, ...]], ...] = (
     (
         WorkClass.COMM,
-        r"nccl|rccl|ncclDevKernel|msccl|nvshmem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all"
-        r"|cross_device_reduce|(one|two)_?shot|sendrecv|multimem_|deep_?ep|lamport",
+        (
+            r"nccl|rccl|msccl|nvshmem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|sendrecv",
+            r"cross_device_reduce|(one|two)_?shot|multimem_|deep_?ep|lamport",
+        ),
     ),
+    # A compiled kernel is named after everything fused into it: only a matmul template is one thing.
+    (WorkClass.GEMM, (r"^triton_(mm|bmm)|^triton_tem_fused_\w*(mm|linear)",)),
+    (WorkClass.COMPILED, (r"^triton_|^triton\d|_fused_.*_\d+$",)),
+    (WorkClass.ATTENTION, (r"flash|fmha|attention|attn|paged|mla_|_mha_|sdpa|sage_|softmax_warp.*masked",)),
     (
-        WorkClass.ATTENTION,
-        r"flash|fmha|attention|attn|_fwd_kernel_stage|paged|mla_|mha_|sdpa|aiter.*fwd|softmax_warp.*masked",
+        WorkClass.OPTIMIZER,
+        (r"multi_tensor_apply|FusedAdam|fused_adam|fused_sgd|adamw?_|lamb_|FusedOptimizer",),
     ),
-    (WorkClass.OPTIMIZER, r"multi_tensor_apply|FusedAdam|fused_adam|fused_sgd|adamw?_|lamb_|FusedOptimizer"),
     (
         WorkClass.CONV,
-        r"conv|winograd|implicit_gemm|xdlops_|cudnn.*(fprop|dgrad|wgrad)|dgrad|wgrad|fprop|im2col|col2im"
-        r"|miopen(?!.*norm)|Igemm",
+        (
+            r"conv|winograd|implicit_gemm|xdlops_|dgrad|wgrad|fprop|im2col|col2im|igemm|scudnn",
+            r"nchwToNhwc|nhwcToNchw|miopenSp3|SubTensorOp|batched_transpose_\d",
+            r"fft[12]d_[rc]2[rc]_|flip_filter|Im2d2Col|cask_cudnn::compute",
+        ),
     ),
-    (WorkClass.NORM, r"norm|bn_(fw|bw|fwd|bwd)|welford"),
+    (WorkClass.NORM, (r"norm|bn_(fw|bw)|welford|GammaBetaBackward|RowwiseMoments",)),
     (
         WorkClass.GEMM,
-        r"gemm|gemv|cutlass|cublas|Cijk_|nvjet|matmul|splitk|_mm_|wvSplitK|s\d+gemm|dot_kernel|bmm|cublasLt"
-        r"|triton_mm|tem_fused_(mm|addmm|bmm)",
+        (
+            r"gemm|gemv|cutlass|cublas|Cijk_|nvjet|matmul|splitk|_mm_|wvSplitK|dot_kernel|bmm|ck::kernel_",
+            r"grouped_mm|moe_kernel|fused_moe",
+        ),
     ),
-    (WorkClass.COMPILED, r"^triton_|triton_(poi|per|red|tem|unk)_fused"),
     (
         WorkClass.EMBEDDING,
-        r"embedding|index_select|indexSelect|gather_kernel|scatter_gather|index_put|indexing_backward",
+        (r"embedding|index_?select|gather_kernel|scatter_gather|index_put|indexing_backward|indexFunc",),
     ),
     (
         WorkClass.REDUCTION,
-        r"reduce_kernel|softmax|cross_entropy|nll_loss|argmax|topk|cumsum|DeviceScan|DeviceReduce|sort",
+        (r"reduce(?!d)|softmax|cross_entropy|nll_loss|argmax|topk|cumsum|DeviceScan|sort|argm",),
     ),
     (
         WorkClass.ELEMENTWISE,
-        r"elementwise|vectorized|unrolled|CatArrayBatched|pointwise|distribution|copy_kernel|fill|index_kernel"
-        r"|dropout|gelu|silu|act_and_mul|rotary|transpose|triu_tril|arange|where|cast|upsample|pool",
+        (
+            r"elementwise|vectorized|unrolled|CatArrayBatched|pointwise|distribution|copy|fill|index_kernel|op_tensor",
+            r"dropout|gelu|silu|act_and_mul|rotary|rope|transpose|triu_tril|arange|where|cast|upsample|pool|OpTensor",
+        ),
     ),
 )
 
-_COMPILED = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in KERNEL_NAMES)
+_PATTERNS = tuple((work, re.compile("|".join(parts), re.IGNORECASE)) for work, parts in KERNEL_NAMES)
 INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader.*__next__")
 OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _OPTIMIZER_ANY = re.compile(r"^Optimizer\.(step|zero_grad)#")
@@ -68,7 +79,7 @@ def kernel_class(name: str) -> WorkClass:
     >>> kernel_class("ampere_fp16_s16816gemm_fp16_128x64_tn").label
     'gemm'
     """
-    return next((work for work, pattern in _COMPILED if pattern.search(name)), WorkClass.KERNEL)
+    return next((work for work, pattern in _PATTERNS if pattern.search(name)), WorkClass.KERNEL)
 
 
 def classify(

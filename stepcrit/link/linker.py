@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 import numpy as np
 
 from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, classify

@@ -30,7 +30,9 @@ def steady_window(periods: Sequence[int]) -> Steady:
     band = max(BAND_SHARE * middle, spread)
     first = None if spread > MAX_SPREAD * middle else _first_run(periods, middle, band)
     steady = periods[first:] if first is not None else ()
-    outliers = tuple(i for i, p in enumerate(periods) if first is not None and i >= first and abs(p - middle) > band)
+    outliers = tuple(
+        i for i, p in enumerate(periods) if first is not None and i >= first and abs(p - middle) > band
+    )
     return Steady(first, median(steady) if steady else None, middle, mad, band, outliers)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def find_steps(events: EventTable, links: Links, options: StepOptions | None = N
     if boundary == Boundary.UPDATE and source != "optimizer" and _updates_span_steps(view, windows):
         windows, source = _optimizer_windows(view), "optimizer"
     steps = _tile(view, windows, boundary)
-    steps = _judge(steps, source)
+    steps = _judge(steps)
     periods = [s.elapsed_ns for s in steps if s.opens_at_boundary and not s.why_not]
     steady = steady_window(periods) if periods else None
     steps = _apply_steady(steps, steady)
@@ -92,7 +93,9 @@ def _optimizer_rows(events: EventTable, regex: str | None) -> Int64Array:
     """Outermost Optimizer.step ranges; of several optimizers, the one that closes each cycle unless named."""
     rows = np.flatnonzero(rows_named(events, re.compile(regex) if regex else OPTIMIZER_STEP))
     if regex and not rows.size:
-        raise UsageError(f"no range matches --optimizer-regex {regex!r}", do="give a pattern of a range in the trace")
+        raise UsageError(
+            f"no range matches --optimizer-regex {regex!r}", do="give a pattern of a range in the trace"
+        )
     if rows.size:
         last = events.name[rows[np.argmax(events.end_ns[rows])]]
         rows = rows[events.name[rows] == last]
@@ -104,7 +107,10 @@ def _windows(view: _View, options: StepOptions) -> tuple[list[Window], str]:
     if options.step_regex:
         found = _marked(view.events, re.compile(options.step_regex))
         if not found:
-            raise UsageError(f"no range matches --step-regex {options.step_regex!r}", do="give a pattern of a range in the trace")
+            raise UsageError(
+                f"no range matches --step-regex {options.step_regex!r}",
+                do="give a pattern of a range in the trace",
+            )
         return found, "ranges"
     found = _marked(view.events, PROFILER_STEP)
     if found:
@@ -134,7 +140,7 @@ def _optimizer_windows(view: _View) -> list[Window]:
     lane = int(events.lane[view.optimizer[0]])
     first = int(events.start_ns[events.lane == lane].min())
     ends = [first, *events.end_ns[view.optimizer].tolist()]
-    return [Window(f"update {i}", a, b, lane) for i, (a, b) in enumerate(zip(ends, ends[1:], strict=False), 1)]
+    return [Window(f"update {i}", a, b, lane) for i, (a, b) in enumerate(pairwise(ends), 1)]
 
 
 def _input_windows(events: EventTable) -> list[Window]:
@@ -145,7 +151,7 @@ def _input_windows(events: EventTable) -> list[Window]:
     lane = int(events.lane[rows[0]])
     rows = rows[events.lane[rows] == lane]
     starts = [*events.start_ns[rows].tolist(), _host_end(events, lane)]
-    return [Window(f"batch {i}", a, b, lane) for i, (a, b) in enumerate(zip(starts, starts[1:], strict=False), 1) if b > a]
+    return [Window(f"batch {i}", a, b, lane) for i, (a, b) in enumerate(pairwise(starts), 1) if b > a]
 
 
 def _capture(view: _View) -> Window:
@@ -210,7 +216,9 @@ def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step,
         label = window.label
         count = len(view.device) if whole else len(rows)
         steps.append(
-            Step(i, label, window.start_ns, window.end_ns, start, end, window.lane, count, previous is not None)
+            Step(
+                i, label, window.start_ns, window.end_ns, start, end, window.lane, count, previous is not None
+            )
         )
         previous = end
     return tuple(steps)
@@ -224,7 +232,10 @@ def _instant(view: _View, window: Window, rows: Int64Array, boundary: Boundary) 
     if boundary == Boundary.LAUNCH:
         return int(events.end_ns[view.links.launch[rows]].max(initial=0)) or window.end_ns
     if boundary == Boundary.UPDATE:
-        ranges = view.optimizer[(events.end_ns[view.optimizer] <= window.end_ns) & (events.start_ns[view.optimizer] >= window.start_ns)]
+        ranges = view.optimizer[
+            (events.end_ns[view.optimizer] <= window.end_ns)
+            & (events.start_ns[view.optimizer] >= window.start_ns)
+        ]
         if not ranges.size:
             return window.end_ns
         inside = rows[view.links.in_optimizer[rows] == ranges[-1]]
@@ -251,7 +262,7 @@ def boundary_rows(events: EventTable, links: Links, steps: Steps, step: Step) ->
     return rows
 
 
-def _judge(steps: tuple[Step, ...], source: str) -> tuple[Step, ...]:
+def _judge(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Name the steps that cannot stand for the others."""
     if len(steps) < 2:
         return steps
@@ -277,9 +288,13 @@ def _apply_steady(steps: tuple[Step, ...], steady: Steady | None) -> tuple[Step,
     marked = list(steps)
     for i, index in enumerate(with_period):
         if i < steady.first:
-            marked[index] = replace(marked[index], used=False, why_not="warm-up: before the first steady period")
+            marked[index] = replace(
+                marked[index], used=False, why_not="warm-up: before the first steady period"
+            )
         elif i in steady.outliers:
-            marked[index] = replace(marked[index], why_not="outlier: outside the steady band, kept in the sample")
+            marked[index] = replace(
+                marked[index], why_not="outlier: outside the steady band, kept in the sample"
+            )
     return tuple(marked)
 
 
@@ -301,7 +316,9 @@ def _notes(view: _View, steps: tuple[Step, ...], steady: Steady | None, boundary
     elif steady is not None and steady.first is None:
         notes.append(f"no steady state: 3 steady steps needed for a distribution, {used} steps have a period")
     elif used < 3:
-        notes.append(f"3 steady steps needed for a distribution, found {used}: single-step path shown, no interval")
+        notes.append(
+            f"3 steady steps needed for a distribution, found {used}: single-step path shown, no interval"
+        )
     if boundary != Boundary.HOST and not view.device.size:
         notes.append("no device work with a launch: the boundary is the host's")
     return notes

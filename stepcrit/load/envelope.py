@@ -276,6 +276,8 @@ class Document(Generic[Event]):
     ) -> BrokenInputError:
         """An error about text that is not JSON, with advice for the ways traces are known to break."""
         message = str(error).removeprefix("JSON is malformed: ")
+        if "truncated" in message:  # a bare word, cut: only the decoder knows that it is one
+            return self._truncated()
         found = _BYTE.search(message)
         inside = int(found[1]) - lead if found else _first_bad_utf8(text)
         around = text[max(0, inside - 1) : inside + 8]

@@ -68,8 +68,8 @@ class Source:
             BrokenInputError: the gzip stream is damaged or stops early.
             NotFoundInputError: the operating system cannot read on.
         """
-        head, self._head = self._head, b""
-        block = head or self._read(size)
+        block, self._head = self._head[:size], self._head[size:]
+        block = block or self._read(size)
         self.json_bytes += len(block)
         return block
 

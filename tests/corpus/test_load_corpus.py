@@ -9,6 +9,8 @@ import csv
 import gzip
 import json
 import os
+import subprocess
+import sys
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -305,3 +307,17 @@ def test_an_epoch_trace_with_nanoseconds_is_exact_in_every_row() -> None:
         rows.order.tolist(), (rows.start_ns + origin).tolist(), (rows.end_ns + origin).tolist(), strict=True
     )
     assert {order: (start, end) for order, start, end in found} == expected
+
+
+def test_reading_takes_less_memory_than_two_and_a_half_times_the_text() -> None:
+    name = Path(CORPUS) / "tl-mi300x-xdit-aiter/flux_aiter_sage_profile_trace_rank_0.json.gz"
+    code = (
+        "import resource, sys; from stepcrit.load import read_trace\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
+        "before = peak(); meta = read_trace(sys.argv[1]).meta\n"
+        "print((peak() - before) / meta.json_bytes)"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(name)], check=True, capture_output=True, text=True
+    )
+    assert float(child.stdout) < 2.5

@@ -29,7 +29,12 @@ EDGE_KINDS = {
     "p2p": EdgeKind.PEER,
     "peer": EdgeKind.PEER,
 }
-EVIDENCE = {"observed-id": Evidence.ID, "sync": Evidence.SYNC, "order": Evidence.ORDER, "timing": Evidence.TIMING}
+EVIDENCE = {
+    "observed-id": Evidence.ID,
+    "sync": Evidence.SYNC,
+    "order": Evidence.ORDER,
+    "timing": Evidence.TIMING,
+}
 NODE_KINDS = {
     "kernel": NodeKind.KERNEL,
     "copy": NodeKind.COPY,
@@ -55,7 +60,9 @@ class Case:
         lanes = sorted({n.get("resource", name) for name, n in self.given_nodes.items()})
         rows = list(self.given_nodes.values())
         nodes = Nodes(
-            np.array([lanes.index(n.get("resource", name)) for name, n in self.given_nodes.items()], np.int32),
+            np.array(
+                [lanes.index(n.get("resource", name)) for name, n in self.given_nodes.items()], np.int32
+            ),
             np.array([n["start"] * SCALE for n in rows], np.int64),
             np.array([n["dur"] * SCALE for n in rows], np.int64),
             np.array([NODE_KINDS.get(n.get("kind", "cpu"), NodeKind.HOST) for n in rows], np.int8),
@@ -151,7 +158,9 @@ def test_gaps_slack_and_drag_are_the_hand_worked_ones(given: dict[str, Any], pol
     drags = drag(case.graph, case.lags, case.arrivals.gap_ns, sinks)
     assert named(case, drags.drag_ns) == {n: scaled(v) for n, v in expect["drag"].items()}
     gap_drag = named(case, drags.gap_drag_ns)
-    assert {n: gap_drag[n] for n in expect["gap_drag"]} == {n: scaled(v) for n, v in expect["gap_drag"].items()}
+    assert {n: gap_drag[n] for n in expect["gap_drag"]} == {
+        n: scaled(v) for n, v in expect["gap_drag"].items()
+    }
 
 
 @pytest.mark.parametrize(("given", "policy"), PARAMS)

@@ -29,7 +29,12 @@ EDGES = {
     EdgeKind.EVENT: "event",
     EdgeKind.SYNC: "sync",
 }
-EVIDENCE = {Evidence.ID: "observed-id", Evidence.SYNC: "sync", Evidence.ORDER: "order", Evidence.TIMING: "timing"}
+EVIDENCE = {
+    Evidence.ID: "observed-id",
+    Evidence.SYNC: "sync",
+    Evidence.ORDER: "order",
+    Evidence.TIMING: "timing",
+}
 NOTES = {
     "T06": {"queue successor starts before its predecessor ends: predecessor split": 1},
     "T08": {"device activity without a launch in the trace": 1},
@@ -59,7 +64,9 @@ class Built:
         if self.graph.kind[node] >= NodeKind.KERNEL:
             return self.events.name_of(row) + ("#tail" if self.graph.part[node] > 1 else "")
         owner = "untracked" if row < 0 else self.events.name_of(row)
-        return f"{self.events.lanes[self.graph.lane[node]].tid}:{owner}@{int(self.graph.start_ns[node]) // 1000}"
+        return (
+            f"{self.events.lanes[self.graph.lane[node]].tid}:{owner}@{int(self.graph.start_ns[node]) // 1000}"
+        )
 
     def kind(self, node: int) -> str:
         kind, row = NodeKind(self.graph.kind[node]), int(self.graph.row[node])
@@ -75,7 +82,9 @@ def case(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def us(values: np.ndarray, names: list[str], *, null: bool = True) -> dict[str, int | None]:
-    return {n: (None if null and v < 0 else int(v) // 1000) for n, v in zip(names, values.tolist(), strict=True)}
+    return {
+        n: (None if null and v < 0 else int(v) // 1000) for n, v in zip(names, values.tolist(), strict=True)
+    }
 
 
 def test_nodes_are_the_hand_cut_ones(case: dict[str, Any]) -> None:
@@ -90,7 +99,9 @@ def test_nodes_are_the_hand_cut_ones(case: dict[str, Any]) -> None:
 def test_edges_and_their_evidence_are_the_stated_ones(case: dict[str, Any]) -> None:
     b = Built(case)
     columns = (b.graph.src, b.graph.dst, b.graph.edge_kind, b.graph.evidence)
-    found = {(b.names[u], b.names[v], EDGES[EdgeKind(k)], EVIDENCE[Evidence(e)]) for u, v, k, e in zip(*columns)}  # noqa: B905
+    found = {
+        (b.names[u], b.names[v], EDGES[EdgeKind(k)], EVIDENCE[Evidence(e)]) for u, v, k, e in zip(*columns)
+    }
     assert found == {tuple(edge) for edge in case["expect"]["edges"]}
     assert dict(b.graph.notes) == NOTES.get(case["id"], {})
 
@@ -126,5 +137,7 @@ def test_coarse_cutting_gives_the_same_path_time_by_owner(case: dict[str, Any]) 
     for built in (fine, coarse):
         path = critical_path(built.graph, built.arrivals, built.parts_of(device.tolist()))
         on_device = built.graph.kind[path.node] >= NodeKind.KERNEL
-        ends.append([(int(s), int(e)) for s, e in zip(path.start_ns[on_device], path.end_ns[on_device], strict=True)])
+        ends.append(
+            [(int(s), int(e)) for s, e in zip(path.start_ns[on_device], path.end_ns[on_device], strict=True)]
+        )
     assert ends[0] == ends[1]

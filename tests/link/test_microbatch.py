@@ -63,6 +63,45 @@ def test_trace_without_optimizer_has_no_counts() -> None:
     assert microbatches(table(_training([[1]], tid=2, pause=0, inner=0)), NONE_AT_ALL) == ()
 
 
+def test_updates_count_in_the_order_of_their_ends() -> None:
+    events = table(_training([[1, 2], [1], [3, 1, 1]], tid=2, pause=1, inner=0))
+    optimizer = [r for r in range(len(events)) if events.name_of(r).startswith("Optimizer.step")]
+    assert microbatches(events, np.array(optimizer[::-1])) == (2, 1, 3)
+
+
+def test_pass_that_begins_inside_an_optimizer_range_counts_for_that_update() -> None:
+    """A closure: the optimizer runs forward and backward within its own step."""
+    chrome = [
+        {
+            "name": "Optimizer.step#LBFGS.step",
+            "cat": "user_annotation",
+            "ts": 0,
+            "dur": 20,
+            "pid": 1,
+            "tid": 1,
+        },
+        {"name": "aten::linear", "cat": "cpu_op", "ts": 1, "dur": 2, "pid": 1, "tid": 1},
+        {
+            "name": "autograd::engine::evaluate_function: A",
+            "cat": "cpu_op",
+            "ts": 4,
+            "dur": 2,
+            "pid": 1,
+            "tid": 2,
+        },
+        {"name": "aten::linear", "cat": "cpu_op", "ts": 7, "dur": 2, "pid": 1, "tid": 1},
+        {
+            "name": "autograd::engine::evaluate_function: A",
+            "cat": "cpu_op",
+            "ts": 10,
+            "dur": 2,
+            "pid": 1,
+            "tid": 2,
+        },
+    ]
+    assert microbatches(table(chrome), np.array([0])) == (2,)
+
+
 @pytest.mark.parametrize("updates", [[[]], [[], []]])
 def test_update_without_backward_counts_zero(updates: list[list[int]]) -> None:
     events = table(_training(updates, tid=2, pause=0, inner=0))

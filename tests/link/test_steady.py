@@ -124,6 +124,12 @@ def test_equal_periods_are_steady_from_the_first(period: int, count: int) -> Non
     assert (found.first, found.median_ns, found.mad_ns, found.outliers) == (0, period, 0, ())
 
 
+@pytest.mark.parametrize("edge", [90, 110])
+def test_period_on_the_edge_of_the_band_is_inside(edge: int) -> None:
+    found = steady_window([edge, 100, 100, edge, 100, 100, 100, 100])
+    assert (found.first, found.band_ns, found.outliers) == (0, 10, ())
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_fewer_than_three_periods_are_never_steady(count: int) -> None:
     assert steady_window([100] * count).first is None

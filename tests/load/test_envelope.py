@@ -245,6 +245,30 @@ def test_a_malformed_place_is_named_by_its_byte(read_text: Read, text: str, offs
         assert abs(found - offset) <= 1, caught.value.where
 
 
+@pytest.mark.parametrize("chunk_bytes", [1, 64, 1 << 20])
+def test_a_document_cut_anywhere_is_said_to_stop_there(read_text: Read, chunk_bytes: int) -> None:
+    odd = {"x": [True, None, -1.5e7, {"y": "\\", "z": 'a"}'}]}
+    text = _unicode({"schemaVersion": 1, "traceEvents": [_event(n, args=odd) for n in range(3)], "n": None})
+    for cut in range(1, len(text)):
+        with pytest.raises(BrokenInputError, match="stops before its end") as caught:
+            read_text(text[:cut], chunk_bytes=chunk_bytes)
+        assert caught.value.where == f"-, byte {cut} of the JSON text"
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 64, 1 << 20])
+def test_a_bare_list_cut_between_events_is_whole_and_inside_one_is_not(
+    read_text: Read, chunk_bytes: int
+) -> None:
+    text = _compact([_event(n) for n in range(3)])
+    between = {place for place, mark in enumerate(text) if mark == "}"}
+    for cut in range(2, len(text)):
+        if cut - 1 in between or (text[cut - 1] == "," and cut - 2 in between):
+            assert len(read_text(text[:cut], chunk_bytes=chunk_bytes).events) == text[:cut].count("}")
+            continue
+        with pytest.raises(BrokenInputError, match="stops before its end"):
+            read_text(text[:cut], chunk_bytes=chunk_bytes)
+
+
 def test_the_byte_counts_from_the_start_of_the_document(read_text: Read) -> None:
     found = [_event(number, args={"pad": "é" * 20}) for number in range(200)]
     text = _unicode({"traceEvents": found}).encode()

@@ -56,6 +56,11 @@ def test_a_value_without_decimals_among_decimals_does_not_shift_the_others() -> 
     assert values.tolist() == [150_000, 1_200, 3_400]
 
 
+def test_a_number_with_two_points_is_none_and_does_not_shift_the_others() -> None:
+    values, usable = column_ns([b"15", b"1.2.3"])
+    assert (values.tolist(), usable.tolist()) == ([15_000, 0], [True, False])
+
+
 @pytest.mark.parametrize("text", [b"1e300", b"9999999999999999999", b"4611686018427388.5"])
 def test_a_time_out_of_range_is_recognisable(text: bytes) -> None:
     values, _ = column_ns([text])

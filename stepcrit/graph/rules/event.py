@@ -15,7 +15,6 @@ from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind
 from stepcrit.model.graph import EdgeKind, Evidence
 
-
 NEAR_WAIT_NS = 50_000
 """How long before its waiter an activity may have ended and still be taken for what a wait call meant."""
 

@@ -40,11 +40,32 @@ def sync_waits(scene: Scene, claims: Claims) -> None:
         record = by_call.get(call)
         src, evidence = _awaited_by_record(scene, record) if record else _awaited_by_role(scene, call)
         _claim(scene, claims, src, call, evidence)
+        if src >= 0 and _waits_for_device(scene, call, record):
+            _claim_other_queues(scene, claims, src)
     if not scene.rules.strict:
         for call in calls(scene, CallRole.FREE):
             src = _last_issued(scene, int(scene.events.start_ns[call]))
             if src >= 0 and 0 <= scene.events.end_ns[call] - scene.events.end_ns[src] <= FREE_RETURN_NS:
                 _claim(scene, claims, src, call, Evidence.TIMING)
+
+
+def _waits_for_device(scene: Scene, call: int, record: SyncRecord | None) -> bool:
+    """Whether a call waits for every queue of a device."""
+    return record.kind == "Context Sync" if record else scene.roles[call] == CallRole.SYNC_DEVICE
+
+
+def _claim_other_queues(scene: Scene, claims: Claims, latest: int) -> None:
+    """A device sync waits for the other queues too: they would hold it were the latest one shorter."""
+    events, wait = scene.events, claims.wait[-1] if claims.wait else None
+    if wait is None or wait.src != latest:
+        return
+    start = int(events.start_ns[wait.call])
+    for queue in scene.queues_of(events.lane_of(latest).device):
+        row = queue.last_to_end_of(start)
+        if row not in (NONE, latest) and start < events.end_ns[row] <= wait.until_ns:
+            claims.wait.append(
+                WaitClaim(row, wait.call, wait.from_ns, wait.until_ns, wait.kind, wait.evidence)
+            )
 
 
 def _claim(scene: Scene, claims: Claims, src: int, call: int, evidence: Evidence) -> None:
@@ -101,7 +122,11 @@ def _awaited_by_role(scene: Scene, call: int) -> tuple[int, Evidence]:
         drained = [_last_of_device(scene, device, start) for device in devices]
         fits = [row for row in drained if row >= 0 and start < events.end_ns[row] <= limit]
         return max(fits, key=lambda r: int(events.end_ns[r]), default=NONE), Evidence.ORDER
-    pending = [row for q in scene.queues.values() if (row := q.last_to_end_of(start)) >= 0 and events.end_ns[row] > start]
+    pending = [
+        row
+        for q in scene.queues.values()
+        if (row := q.last_to_end_of(start)) >= 0 and events.end_ns[row] > start
+    ]
     fits = [row for row in pending if events.end_ns[row] <= limit]
     if not fits:
         return NONE, Evidence.ORDER
