@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepcrit.analyses.ranking import Ranked
+import numpy as np
+
+from stepcrit.analyses.ranking import UNTRACKED, Ranked
 from stepcrit.answers.figures import Figures
 from stepcrit.answers.words import count, name, ns, plural, saved, say, share, text
 from stepcrit.model.classes import WorkClass
@@ -223,20 +225,17 @@ def _advice(row: Ranked, work: WorkClass) -> tuple[str, Sentence]:
 
 def _work_of(f: Figures, row: Ranked) -> WorkClass:
     """The class that most of a row's path time has."""
-    view = f.view
-    if row.name == "(untracked)":
+    if row.name == UNTRACKED:
         return W.UNTRACKED
-    totals: dict[WorkClass, int] = {}
-    segments, events, links = view.segments, view.trace.events, view.links
-    for i in range(len(segments)):
-        owner = int(segments.row[i])
-        if owner < 0 or segments.is_gap[i]:
-            continue
-        called = int(links.op[owner]) if links.launch[owner] >= 0 else owner
-        if called >= 0 and events.name_of(called) == row.name:
-            work = WorkClass(int(segments.work[i]))
-            totals[work] = totals.get(work, 0) + int(segments.end_ns[i] - segments.start_ns[i])
-    return max(totals, key=lambda w: totals[w], default=W.KERNEL)
+    segments, events, links = f.view.segments, f.view.trace.events, f.view.links
+    owner = segments.row
+    own = np.where(links.launch[owner] >= 0, links.op[owner], owner)  # device work goes by its operator
+    named = np.array([label == row.name for label in events.names], np.bool_)
+    mine = (owner >= 0) & (own >= 0) & (segments.is_gap == 0) & named[events.name[own]]
+    if not mine.any():
+        return W.KERNEL
+    time = np.bincount(segments.work[mine], weights=segments.length_ns[mine])
+    return WorkClass(int(time.argmax()))
 
 
 def _unexplained(f: Figures, gap: int) -> Next:

@@ -94,7 +94,11 @@ def forward(graph: Graph, dur_ns: Int64Array, delays: Lags) -> Int64Array:
     for v, dur in enumerate(dur_ns.tolist()):
         at, high = start[v], ptr[v + 1]
         if low < high:
-            at = max([finish[src[e]] + lag[e] for e in range(low, high)])
+            at = finish[src[low]] + lag[low]
+            for e in range(low + 1, high):  # most nodes have one or two predecessors
+                arrival = finish[src[e]] + lag[e]
+                if arrival > at:
+                    at = arrival
             start[v] = at
             low = high
         finish[v] = at + dur

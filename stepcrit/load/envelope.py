@@ -23,7 +23,6 @@ _BYTE = re.compile(r"\(byte (\d+)\)")
 _TAIL_BYTES = 1 << 14
 _BOM = b"\xef\xbb\xbf"
 _SAMPLE_BYTES = 2048
-_CUT_BYTES = 16
 
 
 class EventDecoder(Protocol[Event]):
@@ -43,7 +42,7 @@ class Document(Generic[Event]):
         is_array: whether the document is a bare list of events.
         header: JSON text of every top-level value but the events, by key.
         keys: every top-level key, in file order.
-        sample: the first bytes of the list of events.
+        sample: some of the first text of the list of events.
     """
 
     def __init__(self, read: Callable[[int], bytes], decoder: EventDecoder[Event], chunk_bytes: int) -> None:
@@ -147,13 +146,15 @@ class Document(Generic[Event]):
         """Walk a list of events, in chunks."""
         self._at += 1
         self._peek()
-        self.sample = self._text[self._at : self._at + _SAMPLE_BYTES]
         self._after_comma = closed = False
         while not closed:
             self._fill()
+            text, start = self._text, self._at
             events = self._quick()
             if events is None:
                 events, closed = self._exact()
+            if not self.sample and self._text is text:
+                self.sample = text[start : min(self._at, start + _SAMPLE_BYTES)]
             if events:
                 yield events
 
@@ -264,8 +265,8 @@ class Document(Generic[Event]):
             msgspec.json.decode(text, type=msgspec.Raw)
         except msgspec.DecodeError as error:
             found = _BYTE.search(str(error))
-            # Near its cut end, text that is sound may look malformed.
-            if found and int(found[1]) < len(text) - (0 if self._at_end else _CUT_BYTES):
+            # At the very end it is only a number that the end cuts.
+            if found and int(found[1]) < len(text):
                 return self._malformed(error, text[len(lead) :], self._at, lead=len(lead))
         except RecursionError:
             pass

@@ -107,7 +107,8 @@ def _versions(texts: Mapping[str, bytes], job: Mapping[str, Any]) -> dict[str, s
 def _lines(key: str, value: object) -> list[str]:
     """The log lines under a key."""
     lines = value if isinstance(value, list) else [value]
-    return [f"{key}: {line.strip()}" for line in lines if isinstance(line, str)]
+    texts = [line.strip() for line in lines if isinstance(line, str)]
+    return [text if text.startswith(key) else f"{key}: {text}" for text in texts]
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

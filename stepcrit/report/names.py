@@ -42,6 +42,7 @@ _WRAPPER = re.compile(
     r"^(gpu_kernel\w*|gpu_index_kernel|\w*launcher|[AB]?UnaryFunctor|BinaryFunctor|ReduceOp|func_wrapper_t|apply"
     r"|kernel|Kernel2?|kentry)$"
 )
+_CARRIER = re.compile(r"elementwise|reduce_kernel|multi_tensor_apply|gpu_kernel")
 _LITERAL = re.compile(r"^(true|false|nullptr|-?\d+(u?l{0,2})?|\([^()]*\)-?\d+)$")
 
 
@@ -61,9 +62,11 @@ def short_name(name: str, width: int) -> str:
     ...            "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>)", 60)
     'vectorized_elementwise_kernel<CUDAFunctor_add<float>>'
     >>> short_name("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_32x6_tn", 40)
-    'ampere_fp16_s16816gemm_f…2f_stages_32x6_tn'
+    'ampere_fp16_s16816gemm_f…_stages_32x6_tn'
     """
-    return _cut(_readable(name), width, is_frame=_FRAME.match(name[:_LONGEST]) is not None)
+    forms = _readable(name)
+    fitting = next((form for form in forms if cell_len(form) <= width), None)
+    return _cut(forms[-1], width) if fitting is None else fitting
 
 
 def short_names(names: Sequence[str], width: int) -> list[str]:
@@ -87,21 +90,19 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
     return [labels[name] for name in names]
 
 
-def _readable(name: str) -> str:
-    """The short form before it is cut to a width."""
+def _readable(name: str) -> tuple[str, ...]:
+    """Short forms before they are cut to a width, the fullest first."""
     text = safe_text(name[:_LONGEST])
     if _FRAME.match(text) or text.startswith("<"):
-        return _ADDRESS.sub("", text)
+        return (_ADDRESS.sub("", text),)
     if text.startswith(_EVALUATE):
-        return f"{_EVALUATE.rpartition('::')[2]}{_readable(text.removeprefix(_EVALUATE).removeprefix('struct '))}"
+        inner = _readable(text.removeprefix(_EVALUATE).removeprefix("struct "))
+        return (f"{_EVALUATE.rpartition('::')[2]}{inner[0]}",)
     if text.startswith("_ZN"):
-        return _demangled(text) or text
+        return (_demangled(text) or text,)
     if tensile := _TENSILE.match(text):
-        return f"{tensile[1]}…{tensile[2]}…"
-    if not _is_cpp(text):
-        return text
-    text = _CONST.sub("", _CALL.sub("", _ANONYMOUS.sub("", name[:_LONGEST])))
-    return safe_text(_kernel(text)) or safe_text(name)
+        return (f"{tensile[1]}…{tensile[2]}…",)
+    return _kernel(_CONST.sub("", _CALL.sub("", _ANONYMOUS.sub("", text)))) if _is_cpp(text) else (text,)
 
 
 def _is_cpp(text: str) -> bool:
@@ -115,14 +116,17 @@ def _is_cpp(text: str) -> bool:
     return "::" in head[0] or (text.endswith(")") and re.search(r"[*<&]|::|\w, \w", text) is not None)
 
 
-def _kernel(text: str) -> str:
-    """Function name, and the innermost thing it was instantiated for."""
+def _kernel(text: str) -> tuple[str, ...]:
+    """Function name with what it was instantiated for; where that is all that matters, also alone."""
     kind = _take(_last_word(text))
     inner = _innermost(kind, 0)
     if inner is None:
-        return _leaf(kind)
+        return (_leaf(kind) or text,)
     leaf = _leaf(inner)
-    return leaf if kind.base == "kentry" or kind.space.startswith("cutlass") else f"{_titled(kind)}<{leaf}>"
+    if kind.base == "kentry" or kind.space.startswith("cutlass"):
+        return (leaf,)
+    full = f"{_titled(kind)}<{leaf}>"
+    return (full, leaf) if _CARRIER.search(kind.base) else (full,)
 
 
 def _innermost(kind: _Type, depth: int) -> _Type | None:
@@ -245,11 +249,11 @@ def _demangled(text: str) -> str:
     return "::".join(kept[-2:])
 
 
-def _cut(text: str, width: int, *, is_frame: bool) -> str:
+def _cut(text: str, width: int) -> str:
     """Cut to a width: frames lose leading folders, other names their middle."""
     if cell_len(text) <= width:
         return text
-    if is_frame:
+    if _FRAME.match(text):
         at = text.find("/", len(text) - width + 1)
         if at > 0 and cell_len(text[at:]) < width:
             return f"…{text[at:]}"

@@ -130,3 +130,20 @@ def _training(updates: list[list[int]], *, tid: int, pause: int, inner: int) -> 
         add("Optimizer.step#SGD.step", "user_annotation", 1, 4)
         at += 4 + pause
     return events
+
+
+@pytest.mark.parametrize("tid", [2, 3], ids=["autograd thread", "third thread"])
+def test_only_the_main_thread_parts_two_passes(tid: int) -> None:
+    """A hook on the autograd thread, or a loader's thread, starts something in the middle of one pass."""
+
+    def op(name: str, on: int, ts: int, dur: int) -> dict[str, Any]:
+        return {"name": name, "cat": "cpu_op", "ts": ts, "dur": dur, "pid": 1, "tid": on}
+
+    chrome = [
+        op("aten::linear", 1, 0, 3),
+        op("autograd::engine::evaluate_function: A", 2, 4, 2),
+        op("aten::stack", tid, 7, 1),
+        op("autograd::engine::evaluate_function: B", 2, 9, 2),
+        op("Optimizer.step#SGD.step", 1, 12, 2),
+    ]
+    assert microbatches(table(chrome), np.array([4])) == (1,)

@@ -279,6 +279,13 @@ def test_the_byte_counts_from_the_start_of_the_document(read_text: Read) -> None
     assert f"byte {place + 2} " in caught.value.where
 
 
+def test_a_trailing_comma_is_refused_wherever_a_chunk_ends(read_text: Read) -> None:
+    text = GOOD.replace('"dur":1}]', '"dur":1} , ]')
+    for chunk_bytes in range(1, len(text)):
+        with pytest.raises(BrokenInputError, match="comma before"):
+            read_text(text, chunk_bytes=chunk_bytes)
+
+
 def test_unescaped_windows_backslashes_are_told(read_text: Read) -> None:
     text = GOOD.replace("op1", r"torch\profiler\profiler.py(500): step")
     with pytest.raises(BrokenInputError) as caught:

@@ -114,8 +114,8 @@ def test_versions_come_by_key_and_as_text() -> None:
 
 
 def test_notes_are_the_warnings_and_errors() -> None:
-    header = _header(WARNING=["a\n", 5], ERROR="b", INFO=["c"])
-    assert header.notes == ("WARNING: a", "ERROR: b")
+    header = _header(WARNING=["a\n", 5, "WARNING:2026 x.cpp:1] b"], ERROR="c", INFO=["d"])
+    assert header.notes == ("WARNING: a", "WARNING:2026 x.cpp:1] b", "ERROR: c")
 
 
 def test_a_header_value_that_is_not_utf8_is_unknown() -> None:

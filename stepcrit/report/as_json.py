@@ -1,0 +1,100 @@
+"""JSON for machines (design §4): raw integers, whole names, sorted keys; same input, same bytes.
+
+Characters that control a terminal or are a command in a CI log are written as JSON escapes: the same
+string to a parser, and harmless where JSON is printed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from stepcrit.errors import InternalError
+from stepcrit.model.section import Document
+from stepcrit.report.safe import is_unsafe, visible
+from stepcrit.report.values import sentence_text
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def render(document: Document) -> bytes:
+    """The document's data in the envelope.
+
+    Raises:
+        InternalError: the data holds NaN, infinity or something that is no JSON; the message names where.
+    """
+    import orjson  # noqa: PLC0415 - only this format needs it
+
+    envelope = {
+        "schema": f"stepcrit/{document.verb}/1",
+        "stepcrit": version(),
+        "inputs": [{"name": i.name, "sha256": i.sha256, "size_bytes": i.size_bytes} for i in document.inputs],
+        "data": document.data,
+        "findings": [
+            {"code": f.code, "what": sentence_text(f.what), "count": f.count} for f in document.findings
+        ],
+        "unknown": [{"path": path, "why": why} for path, why in sorted((document.unknown or {}).items())],
+    }
+    plain = _plain(envelope, "")
+    try:
+        packed = orjson.dumps(
+            plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        )
+    except TypeError as err:
+        raise InternalError(f"the answer is not JSON: {err}") from err
+    return _harmless(packed.decode()).encode()
+
+
+def version() -> str:
+    """The installed version; "unknown" when run from a folder that was never installed."""
+    try:
+        return metadata.version("stepcrit")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _plain(value: Any, path: str) -> Any:
+    """The same data in JSON's own types, numpy numbers included; refuses what JSON cannot say."""
+    if isinstance(value, Mapping):
+        return {_text(str(k)): _plain(v, f"{path}.{k}" if path else str(k)) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v, f"{path}[{i}]") for i, v in enumerate(value)]
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return _number(value, path)
+    # numpy arrays and scalars alike; asked by their method, so that report need not import numpy
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist(), path)
+    raise InternalError(f"a {type(value).__name__} in the answer is no JSON", where=path)
+
+
+def _number(value: float, path: str) -> float:
+    """A number of Python's own kind: numpy's floats and our enums are subclasses, which orjson refuses."""
+    if not math.isfinite(value):
+        raise InternalError(f"{value} in the answer", where=path)
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _text(value: str) -> str:
+    """A string that UTF-8 can carry: lone surrogates become visible."""
+    return value if value.isascii() else _SURROGATE.sub(lambda m: visible(m[0]), str(value))
+
+
+def _harmless(text: str) -> str:
+    """Escape what acts instead of printing; such characters only stand inside strings."""
+    text = text.replace("##[", "#\\u0023[")
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(_escape(c) if is_unsafe(c) and c != "\n" else c for c in text)
+
+
+def _escape(char: str) -> str:
+    """A character as JSON escapes, in UTF-16 units as JSON wants them."""
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

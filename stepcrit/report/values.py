@@ -1,0 +1,75 @@
+"""One raw value as words, the same in every format for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from stepcrit.errors import InternalError
+from stepcrit.model.section import Cell, Sentence, Unit, Value
+from stepcrit.report.safe import safe_text
+from stepcrit.units import bytes_text, count_text, ns_text, share_text
+
+MISSING = "–"
+"""Not recorded, or not applicable: never to be taken for zero, which is "0"."""
+
+WORDS = frozenset({Unit.TEXT, Unit.NAME})
+
+
+def value_text(raw: Cell, unit: Unit, *, plain: bool = False) -> str:
+    """A value for people; strings whole, but safe.
+
+    Args:
+        raw: the cell; None is "–".
+        unit: how it is to be read.
+        plain: in ASCII.
+
+    Raises:
+        InternalError: a number where there should be words, the reverse, or NaN.
+    """
+    if raw is None:
+        return "-" if plain else MISSING
+    if unit in WORDS:
+        return safe_text(str(raw))
+    number = _number(raw, unit)
+    match unit:
+        case Unit.NS:
+            return ns_text(number, plain=plain)
+        case Unit.SAVED_NS:
+            return ns_text(number, sign=True, plain=plain)
+        case Unit.SHARE:
+            return share_text(number, 1, plain=plain)
+        case Unit.BYTES:
+            return bytes_text(number, plain=plain)
+        case _:
+            return count_text(number, plain=plain)
+
+
+def pieces(sentence: Sentence) -> Iterator[str | Value]:
+    """A sentence's words and values in reading order.
+
+    Raises:
+        InternalError: the template has another number of places than there are values.
+    """
+    words = sentence.template.split("{}")
+    if len(words) != len(sentence.values) + 1:
+        raise InternalError("a sentence has not one value for each place", where=sentence.template)
+    for before, value in zip(words, sentence.values, strict=False):
+        yield before
+        yield value
+    yield words[-1]
+
+
+def sentence_text(sentence: Sentence) -> str:
+    """A sentence as one plain string, with whole names."""
+    return "".join(
+        safe_text(piece) if isinstance(piece, str) else value_text(piece.raw, piece.unit)
+        for piece in pieces(sentence)
+    )
+
+
+def _number(raw: str | float, unit: Unit) -> float:
+    """The number that a unit promises."""
+    if isinstance(raw, str) or not math.isfinite(raw):
+        raise InternalError(f"{raw!r} is no value in {unit}")
+    return raw
