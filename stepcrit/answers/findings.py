@@ -15,7 +15,7 @@ CODES = {
     "event wait ends after what waited for it: edge dropped": "G206",
     "awaited work ends after the call that waited for it: edge dropped": "G207",
     "awaited work ends just after the call that waited for it: clamped": "G208",
-    "backward pass whose calling thread does not wait: no hand-over": "G209",
+    "backward pass whose calling thread does not wait: hand-over by timing only": "G209",
     "dependency inferred from timing only": "G210",
     "cycle broken at its worst edge": "G211",
 }

@@ -24,7 +24,8 @@ def emit(
         UsageError: the output is the input, or formats contradict each other.
         OutputError: the file could not be written.
     """
-    from stepcrit.report.write import render, write_output  # noqa: PLC0415 - rich loads here
+    from stepcrit.report.screen import Screen  # noqa: PLC0415 - rich loads here
+    from stepcrit.report.write import render, write_output  # noqa: PLC0415
 
     if as_json and fmt not in (None, Format.JSON):
         raise UsageError(f"--json and --format {fmt} contradict each other")
@@ -32,7 +33,8 @@ def emit(
         raise UsageError("the output would overwrite the trace", do="give another path to -o")
     suffix = os.path.splitext(output or "")[1].lower()  # noqa: PTH122 - a string is enough
     chosen = Format.JSON if as_json else fmt or SUFFIXES.get(suffix, Format.TEXT)
-    write_output(render(document, chosen.value, None if output else sys.stdout), output)
+    screen = None if output else Screen.of(sys.stdout)
+    write_output(render(document, chosen.value, screen), output or sys.stdout)
 
 
 def _same_file(a: str, b: str) -> bool:

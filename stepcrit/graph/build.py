@@ -188,7 +188,7 @@ def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNod
         src = threads.ending_by(hand.src_lane, hand.src_ns)
         dst = threads.starting_from(hand.dst_lane, hand.dst_ns)
         if src >= int(threads.ptr[hand.src_lane]) and dst >= 0:
-            edges.append((src, dst, EdgeKind.HANDOVER, Evidence.ORDER))
+            edges.append((src, dst, EdgeKind.HANDOVER, hand.evidence))
     return edges
 
 

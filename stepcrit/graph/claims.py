@@ -52,6 +52,7 @@ class HandoverClaim:
     dst_lane: int
     idle_ns: int
     dst_ns: int
+    evidence: Evidence
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
-"""CSV for spreadsheets and pandas: raw numbers, one block for each table.
+r"""CSV for spreadsheets and pandas: raw numbers, one block for each table.
 
 Blocks are separated by an empty line, and each has its own header, because tables differ in their
 columns. The first column, `table`, names the table in every row, so that lines can be filtered without
-counting blocks: `pd.read_csv(io.StringIO(text.split("\\n\\n")[0]))` is the first table. Keys carry the
+counting blocks: `pd.read_csv(io.StringIO(text.split("\n\n")[0]))` is the first table. Keys carry the
 unit (`critical_ns`, `share` is 0..1); an empty cell is "not recorded". Total rows are left out, so that a
 column's sum is right; bars are tables too (`part`, `ns`); findings come last (`code`, `what`, `count`);
 sentences are not in it. Numbers are never quoted or rounded; a text that a spreadsheet could take for a

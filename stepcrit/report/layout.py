@@ -10,12 +10,16 @@ from rich.text import Text
 
 from stepcrit.model.section import Cell, Column, Section, Unit
 from stepcrit.report.names import short_name, short_names
+from stepcrit.report.safe import safe_text
 from stepcrit.report.screen import Screen, wrap
 from stepcrit.report.values import WORDS, value_text
 
 WIDEST_NAME = 64
 NARROWEST_WORDS = {Unit.NAME: 16, Unit.TEXT: 10}
-GAP = 2
+GAPS = (2, 1)
+"""Blanks between columns; one where two would leave too little of the names."""
+ROOMY = 24
+INDENT = 2
 STYLES = {Unit.NAME: "cyan"}
 
 Row = tuple[Cell, ...]
@@ -30,9 +34,19 @@ class Body:
     more_words: str
     total: Row | None
 
-    def all(self) -> list[Row]:
-        """Every row with cells."""
-        return [*self.rows, *(r for r in (self.more, self.total) if r is not None)]
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Columns, the cells each has, and the blanks between them."""
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+    gap: int
+
+    @property
+    def width(self) -> int:
+        """From edge to edge."""
+        return sum(self.widths) + self.gap * (len(self.widths) - 1)
 
 
 def body_of(section: Section) -> Body:
@@ -51,15 +65,8 @@ def body_of(section: Section) -> Body:
 def table(section: Section, screen: Screen) -> list[Text]:
     """A section's rows under one header, or as lists where the screen is too narrow."""
     body = body_of(section)
-    widths = _widths(section.columns, body, screen)
-    lines = (
-        _listed(section.columns, body, screen)
-        if widths is None
-        else _ruled(section.columns, body, screen, widths)
-    )
-    return (
-        [*lines, *wrap(Text(screen.sign(body.more_words), "dim"), screen.cells)] if body.more_words else lines
-    )
+    grid = _grid(section.columns, body, screen)
+    return _listed(section.columns, body, screen) if grid is None else _ruled(grid, body, screen)
 
 
 def _together(cells: Sequence[Cell], column: Column, total: Row | None, i: int) -> Cell:
@@ -70,23 +77,34 @@ def _together(cells: Sequence[Cell], column: Column, total: Row | None, i: int) 
     return sum(numbers) if numbers else None
 
 
-def _widths(columns: Sequence[Column], body: Body, screen: Screen) -> list[int] | None:
-    """Cells for each column, or None when even narrow names leave too little."""
-    widths = [_natural(c, i, body, screen) for i, c in enumerate(columns)]
+def _grid(columns: Sequence[Column], body: Body, screen: Screen) -> Grid | None:
+    """The columns with their widths, or None when even narrow names leave too little."""
+    natural = [_natural(c, i, body, screen) for i, c in enumerate(columns)]
+    wide = [_shrunk(natural, columns, screen.cells - gap * (len(columns) - 1)) for gap in GAPS]
+    for gap, widths in zip(GAPS, wide, strict=True):
+        is_roomy = widths is not None and all(
+            w >= min(n, ROOMY) for w, n in zip(widths, natural, strict=True)
+        )
+        if widths is not None and (is_roomy or gap == GAPS[-1]):
+            return Grid(tuple(columns), tuple(widths), gap)
+    return None
+
+
+def _shrunk(natural: list[int], columns: Sequence[Column], room: int) -> list[int] | None:
+    """Widths that fit: the widest words give way first, none below its least; None when that is not enough."""
+    widths = list(natural)
     least = [min(w, NARROWEST_WORDS.get(c.unit, w)) for w, c in zip(widths, columns, strict=True)]
-    over = sum(widths) + GAP * (len(widths) - 1) - screen.cells
-    while over > 0:
+    for _ in range(sum(widths) - room):
         i = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
         if widths[i] <= least[i]:
             return None
         widths[i] -= 1
-        over -= 1
     return widths
 
 
 def _natural(column: Column, i: int, body: Body, screen: Screen) -> int:
     """As wide as the widest cell."""
-    head = cell_len(screen.sign(column.title))
+    head = cell_len(screen.sign(safe_text(column.title)))
     if column.unit == Unit.NAME:
         names = [screen.sign(short_name(str(row[i]), WIDEST_NAME)) for row in body.rows if row[i] is not None]
     else:
@@ -95,34 +113,29 @@ def _natural(column: Column, i: int, body: Body, screen: Screen) -> int:
     return max([head, *(cell_len(n) for n in names), *(cell_len(n) for n in extra)])
 
 
-def _ruled(columns: Sequence[Column], body: Body, screen: Screen, widths: list[int]) -> list[Text]:
+def _ruled(grid: Grid, body: Body, screen: Screen) -> list[Text]:
     """Header, rows, a rule and the total."""
-    head = [[Text(screen.sign(c.title), "dim")] for c in columns]
-    cells = _cells(columns, body, screen, widths)
-    lines = _line(columns, head, widths)
-    for row in cells:
-        lines += _line(columns, row, widths)
+    lines = _line(grid, [[Text(screen.sign(safe_text(c.title)), "dim")] for c in grid.columns])
+    for row in _cells(grid, body, screen):
+        lines += _line(grid, row)
     if body.more is not None:
-        lines += _line(columns, _extra(columns, body.more, screen, widths), widths, "dim")
+        lines += _line(grid, _extra(grid, body.more, screen), "dim")
+    lines += _uncounted(body, screen)
     if body.total is not None:
-        dash = "-" if screen.plain else "─"
-        lines.append(Text(dash * (sum(widths) + GAP * (len(widths) - 1)), "dim"))
-        lines += _line(columns, _extra(columns, body.total, screen, widths), widths, "bold")
+        lines.append(Text(("-" if screen.plain else "─") * grid.width, "dim"))
+        lines += _line(grid, _extra(grid, body.total, screen), "bold")
     return lines
 
 
-def _cells(
-    columns: Sequence[Column], body: Body, screen: Screen, widths: list[int]
-) -> list[list[list[Text]]]:
+def _cells(grid: Grid, body: Body, screen: Screen) -> list[list[list[Text]]]:
     """The rows' cells, each as its lines; names told apart within their column."""
     made: list[list[list[Text]]] = []
-    for i, (column, width) in enumerate(zip(columns, widths, strict=True)):
+    for i, (column, width) in enumerate(zip(grid.columns, grid.widths, strict=True)):
         raws = [row[i] for row in body.rows]
         if column.unit == Unit.NAME:
-            labels = _labels(raws, width, screen)
-            made.append([[label] for label in labels])
+            made.append([[label] for label in _labels(raws, width, screen)])
         else:
-            made.append([_wrapped(_cell(raw, column.unit, screen), column, width) for raw in raws])
+            made.append([wrap(_cell(raw, column.unit, screen), width) for raw in raws])
     return [list(row) for row in zip(*made, strict=True)]
 
 
@@ -135,31 +148,24 @@ def _labels(raws: Sequence[Cell], width: int, screen: Screen) -> list[Text]:
     return [Text(t if cell_len(t) <= width else t[:width], STYLES[Unit.NAME]) for t in texts]
 
 
-def _extra(columns: Sequence[Column], row: Row, screen: Screen, widths: list[int]) -> list[list[Text]]:
+def _extra(grid: Grid, row: Row, screen: Screen) -> list[list[Text]]:
     """The cells of a row of sums: what has none stays empty."""
-    made = []
-    for raw, column, width in zip(row, columns, widths, strict=True):
-        text = Text("") if raw is None else _cell(raw, column.unit, screen)
-        made.append(wrap(text, width))
-    return made
+    cells = zip(row, grid.columns, grid.widths, strict=True)
+    return [
+        [Text("")] if raw is None else wrap(Text(_cell(raw, c.unit, screen).plain), w) for raw, c, w in cells
+    ]
 
 
-def _wrapped(text: Text, column: Column, width: int) -> list[Text]:
-    return wrap(text, width) if column.unit in WORDS else [text]
-
-
-def _line(
-    columns: Sequence[Column], cells: list[list[Text]], widths: list[int], style: str = ""
-) -> list[Text]:
-    """One row, as many lines as its highest cell."""
+def _line(grid: Grid, cells: list[list[Text]], style: str = "") -> list[Text]:
+    """One row, as many lines as its highest cell; words stand left, numbers right."""
     lines = []
     for k in range(max(len(c) for c in cells)):
         line = Text(style=style)
-        for i, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        for i, (column, width) in enumerate(zip(grid.columns, grid.widths, strict=True)):
             cell = cells[i][k].copy() if k < len(cells[i]) else Text()
             cell.rstrip()
             pad = Text(" " * max(width - cell.cell_len, 0))
-            line.append(" " * GAP if i else "").append_text(
+            line.append(" " * grid.gap if i else "").append_text(
                 cell + pad if column.unit in WORDS else pad + cell
             )
         lines.append(line)
@@ -174,36 +180,36 @@ def _cell(raw: Cell, unit: Unit, screen: Screen) -> Text:
     )
 
 
+def _uncounted(body: Body, screen: Screen) -> list[Text]:
+    """How many rows are left out, where nothing in them adds up."""
+    return wrap(Text(screen.sign(body.more_words), "dim"), screen.cells) if body.more_words else []
+
+
 def _listed(columns: Sequence[Column], body: Body, screen: Screen) -> list[Text]:
     """Each row as a label and its values: for screens that hold no table."""
     lines: list[Text] = []
-    indent = 2
-    for row, style in [*((r, "") for r in body.rows), (body.more, "dim"), (body.total, "bold")]:
-        if row is None:
-            continue
-        label = (
-            short_name(str(row[0]), screen.cells)
-            if columns[0].unit == Unit.NAME and row[0] is not None
-            else None
-        )
-        first = (
-            Text(screen.sign(label), style or STYLES[Unit.NAME])
-            if label is not None
-            else _cell(row[0], columns[0].unit, screen)
-        )
-        lines += wrap(first, screen.cells, indent)
-        lines += _values(columns[1:], row[1:], screen, indent)
-    return lines
+    for row in body.rows:
+        lines += _entry(columns, row, screen, "")
+    lines += _entry(columns, body.more, screen, "dim") if body.more is not None else _uncounted(body, screen)
+    return lines + (_entry(columns, body.total, screen, "bold") if body.total is not None else [])
 
 
-def _values(columns: Sequence[Column], row: Row, screen: Screen, indent: int) -> list[Text]:
-    """ "on path 12 ms, share 3 %": what is missing is left out, as a list can."""
-    parts = []
-    for raw, column in zip(row, columns, strict=True):
-        if raw is not None and raw != "":
-            text = short_name(str(raw), screen.cells - indent) if column.unit == Unit.NAME else None
-            value = Text(screen.sign(text), STYLES[Unit.NAME]) if text else _cell(raw, column.unit, screen)
-            parts.append(Text(screen.sign(column.title) + " ", "dim") + value)
-    if not parts:
-        return []
-    return wrap(Text(" " * indent) + Text(", ").join(parts), screen.cells, indent)
+def _entry(columns: Sequence[Column], row: Row, screen: Screen, style: str) -> list[Text]:
+    """One row: "name", and under it "on path 12 ms, share 3 %"; what is missing is left out, as a list can."""
+    label = _short(row[0], columns[0].unit, screen, screen.cells)
+    label.stylize(style)
+    parts = [
+        Text(screen.sign(safe_text(c.title)) + " ", "dim")
+        + _short(raw, c.unit, screen, screen.cells - INDENT)
+        for raw, c in zip(row[1:], columns[1:], strict=True)
+        if raw is not None and raw != ""
+    ]
+    values = Text(" " * INDENT) + Text(", ").join(parts)
+    return wrap(label, screen.cells, INDENT) + (wrap(values, screen.cells, INDENT) if parts else [])
+
+
+def _short(raw: Cell, unit: Unit, screen: Screen, width: int) -> Text:
+    """A cell in a list, names shortened."""
+    if unit != Unit.NAME or raw is None:
+        return _cell(raw, unit, screen)
+    return Text(screen.sign(short_name(str(raw), width)), STYLES[unit])

@@ -20,6 +20,7 @@ _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     chr(c) for c in range(0xFE00, 0xFE10)
 }
+# what a spreadsheet takes for the start of a formula, also behind blanks and in full-width forms
 _CELL_START = re.compile(r"\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _PLAIN_WORDS = re.compile(r"[\w .,:;%()/+\-—–·…×µ±≥≤\u202f]*")
 _LINK = re.compile(r"://|www\.|__|\b_|_\b", re.IGNORECASE)
@@ -36,7 +37,8 @@ def safe_text(name: str, limit: int | None = LIMIT) -> str:
     >>> safe_text("a\x1b[31mb\u202e\n"), safe_text("[red]x[/red]"), safe_text("abcdef", 4)
     ('a\\x1b[31mb\\u{202e}\\x0a', '[red]x[/red]', 'abc…')
     """
-    kept = name if limit is None else name[: limit + 1]
+    # a CI runner takes "##[" for a command wherever it stands in a line
+    kept = (name if limit is None else name[: limit + 1]).replace("##[", r"#\x23[")
     if not (kept.isascii() and kept.isprintable()):
         kept = "".join(visible(c) if is_unsafe(c) else c for c in kept)
     if limit is not None and len(kept) > limit:
@@ -67,8 +69,8 @@ def ascii_text(text: str) -> str:
 
 
 _ASCII = {
-    "\u202f": " ", "\u00a0": " ", "µ": "u", "…": "...", "·": "-", "–": "-", "—": "-", "−": "-", "×": "x",
-    "±": "+/-", "≥": ">=", "≤": "<=", "→": "->", "←": "<-", "‘": "'", "’": "'", "“": '"', "”": '"',
+    "\u202f": " ", "\u00a0": " ", "µ": "u", "…": "...", "·": "-", "–": "-", "—": "-", "\u2212": "-", "×": "x",
+    "±": "+/-", "≥": ">=", "≤": "<=", "→": "->", "←": "<-", "\u2018": "'", "\u2019": "'", "“": '"', "”": '"',
 }  # fmt: skip
 
 

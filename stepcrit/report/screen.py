@@ -20,7 +20,7 @@ WIDEST_TEXT = 100
 """Prose and bars go no wider: longer lines are hard to read. Tables may."""
 
 _OWN_SIGNS = f"█▓▒░·…–µ×{THIN}"
-_COMMAND = re.compile(r"^(\s*)::(?=\w)|##\[", re.MULTILINE)
+_COMMAND = re.compile(r"^([ \t]*)::(?=\w)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Screen:
             line.rstrip()
             console.print(line, soft_wrap=True)
         # a line that a CI runner would take for a command: same width, and no command
-        text = _COMMAND.sub(lambda m: f"{m[1]}.:" if m[1] is not None else "##(", out.getvalue())
+        text = _COMMAND.sub(r"\1.:", out.getvalue())
         return text.encode(self.encoding if not self.plain else "ascii", "backslashreplace")
 
 

@@ -21,7 +21,7 @@ from stepcrit.units import ns_text, share_text
 
 INDENT = 2
 BAR_COLORS = ("green", "magenta", "yellow", "blue", "bright_black")
-NAME_IN_SENTENCE = 48
+NAME_IN_SENTENCE = 60
 
 
 def render(document: Document, screen: Screen | None = None) -> bytes:
@@ -95,7 +95,7 @@ def _bar(bar: Bar, screen: Screen) -> list[Text]:
 
 
 def _legend(bar: Bar, part: tuple[str, int], screen: Screen) -> str:
-    """One part's words; \\0 is a blank at which the line must not break."""
+    """One part's words; a NUL is a blank at which the line must not break."""
     words = screen.sign(safe_text(part[0])) + " " + share_text(part[1], bar.whole_ns, plain=screen.plain)
     return words.replace(" ", "\0")
 

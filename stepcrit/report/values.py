@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from stepcrit.errors import InternalError
 from stepcrit.model.section import Cell, Sentence, Unit, Value
@@ -31,18 +31,16 @@ def value_text(raw: Cell, unit: Unit, *, plain: bool = False) -> str:
         return "-" if plain else MISSING
     if unit in WORDS:
         return safe_text(str(raw))
-    number = _number(raw, unit)
-    match unit:
-        case Unit.NS:
-            return ns_text(number, plain=plain)
-        case Unit.SAVED_NS:
-            return ns_text(number, sign=True, plain=plain)
-        case Unit.SHARE:
-            return share_text(number, 1, plain=plain)
-        case Unit.BYTES:
-            return bytes_text(number, plain=plain)
-        case _:
-            return count_text(number, plain=plain)
+    return _FORMATS[unit](_number(raw, unit), plain)
+
+
+_FORMATS: dict[Unit, Callable[[float, bool], str]] = {
+    Unit.NS: lambda n, plain: ns_text(n, plain=plain),
+    Unit.SAVED_NS: lambda n, plain: ns_text(n, sign=True, plain=plain),
+    Unit.COUNT: lambda n, plain: count_text(n, plain=plain),
+    Unit.SHARE: lambda n, plain: share_text(n, 1, plain=plain),
+    Unit.BYTES: lambda n, plain: bytes_text(n, plain=plain),
+}
 
 
 def pieces(sentence: Sentence) -> Iterator[str | Value]:
