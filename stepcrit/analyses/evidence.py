@@ -103,7 +103,7 @@ def _sync_records(f: _Facts) -> Check:
     return Check(
         "E103", "synchronization records", state, seen,
         "waits between queues are inferred from timing",
-        "experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True) (CUDA)",
+        "enable_cuda_sync_events=True in the profiler's experimental config (CUDA)",
     )  # fmt: skip
 
 

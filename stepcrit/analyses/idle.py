@@ -17,7 +17,7 @@ import numpy as np
 from stepcrit.errors import InternalError
 from stepcrit.graph.launchpoint import LaunchPoints, launch_points
 from stepcrit.graph.path import chain
-from stepcrit.graph.segments import segments_of
+from stepcrit.graph.segments import UNEXPLAINED_NS, UNEXPLAINED_TIMES, segments_of
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.intervals import complement, union
 from stepcrit.model.arrays import NONE, Int64Array
@@ -114,11 +114,13 @@ def _stretch(view: StepGraph, points: LaunchPoints, rows: Int64Array, gap: tuple
 
 
 def _late_launch(view: StepGraph, host_node: int, at: tuple[int, int, int], row: int) -> IdleStretch:
-    """[a, launch] by what the host's binding chain did, [launch, b] as launch latency."""
+    """[a, launch] by what the host's binding chain did, [launch, b] as launch latency unless far too long."""
     a, launch, b = at
     way = chain(view.built.graph, view.built.arrivals, host_node, since_ns=a)
     segments = segments_of(view.links, view.built, way, view.usual_gaps)
-    causes: Counter[str] = Counter({LATENCY: b - launch} if b > launch else {})
+    usual = view.usual_gaps.get(EdgeKind.LAUNCH, 0.0)
+    latency = DEVICE_SIDE if b - launch > max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * usual) else LATENCY
+    causes: Counter[str] = Counter({latency: b - launch} if b > launch else {})
     owners: Counter[int] = Counter()
     columns = (segments.length_ns, segments.work, segments.row, segments.is_gap, segments.node)
     for ns, work, owner, is_gap, node in zip(*(c.tolist() for c in columns), strict=True):

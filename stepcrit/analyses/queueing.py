@@ -16,11 +16,8 @@ import numpy as np
 from stepcrit.graph.floors import launch_floor
 from stepcrit.graph.launchpoint import launch_points
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.model.arrays import Int64Array
-from stepcrit.model.graph import NodeKind
-
-NEAR_FLOOR = 2
-"""Launch-to-start up to this many floors is an activity that started as soon as it could."""
+from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.graph import EdgeKind, NodeKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +29,8 @@ class Queueing:
         launch_to_start_ns: median; None without launches.
         p95_ns: 95th percentile; None without launches.
         floor_ns: 5th percentile over activities that found their queue idle; None below 20 of them.
-        at_floor_share: share of activities that started within NEAR_FLOOR floors, 0..1; None without a floor.
+        launch_bound_share: share of activities whose launch was the last thing they waited for, 0..1;
+            the others waited for earlier device work. None without launches.
         max_depth: most activities launched and not yet started at one instant.
         series: (instant, depth after it) for each change of depth.
     """
@@ -41,7 +39,7 @@ class Queueing:
     launch_to_start_ns: int | None
     p95_ns: int | None
     floor_ns: int | None
-    at_floor_share: float | None
+    launch_bound_share: float | None
     max_depth: int
     series: tuple[Int64Array, Int64Array]
 
@@ -58,16 +56,24 @@ def analyze(view: StepGraph) -> Queueing:
     series = depth_series(points.at_ns[inside], graph.start_ns[inside])
     if not wait.size:
         return Queueing(0, None, None, floor, None, 0, series)
-    share = float((wait <= NEAR_FLOOR * floor).mean()) if floor is not None else None
     return Queueing(
         len(inside),
         int(np.median(wait)),
         int(np.percentile(wait, 95)),
         floor,
-        share,
+        float(_bound_by_launch(view)[inside].mean()),
         int(series[1].max(initial=0)),
         series,
     )
+
+
+def _bound_by_launch(view: StepGraph) -> BoolArray:
+    """Per node, whether a launch edge binds it."""
+    graph = view.built.graph
+    edges = view.built.arrivals.binds & (graph.edge_kind == EdgeKind.LAUNCH)
+    bound = np.zeros(len(graph), np.bool_)
+    bound[graph.dst[edges]] = True
+    return bound
 
 
 def depth_series(launch_ns: Int64Array, start_ns: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -11,6 +11,7 @@ from stepcrit.answers.verdict import Verdict, verdict
 from stepcrit.answers.words import count, input_of, name, ns, plural, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import Side
 from stepcrit.model.section import Bar, Block, Column, Document, Section, Sentence, Unit
 from stepcrit.model.steps import Boundary
 
@@ -32,7 +33,7 @@ def answer(view: StepGraph, *, by: By = "op", stream: int | None = None) -> Docu
         _path_bar(f),
         _classes(f),
         Section("Time", notes=tuple(_time(f)), topic="elapsed"),
-        ranking_section(f.ranking, limit=8),
+        ranking_section(f.ranking, limit=6),
         Section("Trust", notes=tuple(_trust(f)), topic="evidence"),
         *_closing(told),
     ]
@@ -135,10 +136,11 @@ def _classes(f: Figures) -> Section:
 
 
 def _coupling_words(f: Figures) -> str:
-    """What carries the pace from one step to the next."""
-    group = f.path.coupling.group if f.path.coupling is not None else "gap"
-    where = {"host": "the host", "gap": "a delay"}.get(group, "the device")
-    return f"{where} carries the pace from step to step (it is what the step boundary cuts)"
+    """What carries the pace from one step to the next: where the first work after the boundary ran."""
+    segments, events = f.view.segments, f.view.trace.events
+    work = (segments.is_gap == 0).nonzero()[0]
+    on_device = bool(len(work)) and events.lanes[int(segments.lane[work[0]])].side == Side.DEVICE
+    return f"the {'device' if on_device else 'host'} carries the pace: the step's boundary cuts into its work"
 
 
 def _largest(f: Figures, work: WorkClass) -> str:
@@ -200,18 +202,17 @@ def _trust(f: Figures) -> list[Sentence]:
     """How the path is known."""
     shares = {k: v for k, v in f.trust.evidence_share.items() if v}
     words = ", ".join("{} {}" for _ in shares)
-    lines = [
-        say(f"path entered through: {words}", *(v for k, s in shares.items() for v in (text(k), share(s, 1))))
-    ]
-    if f.trust.starts_explained_share is not None:
-        lines.append(
-            say(
-                "{} of {} device starts within 20 µs of a known cause; replay of the schedule is exact",
-                share(f.trust.starts_explained_share, 1),
-                count(f.trust.starts),
-            )
+    values = [v for k, s in shares.items() for v in (text(k), share(s, 1))]
+    if f.trust.starts_explained_share is None:
+        return [say(f"the path is known by: {words}; its replay is exact", *values)]
+    explained = (share(f.trust.starts_explained_share, 1), count(f.trust.starts))
+    return [
+        say(
+            f"the path is known by: {words}; {{}} of {{}} device starts explained; its replay is exact",
+            *values,
+            *explained,
         )
-    return lines
+    ]
 
 
 def _closing(told: Verdict) -> list[Block]:

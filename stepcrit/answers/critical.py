@@ -13,10 +13,12 @@ from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Evidence
 from stepcrit.model.section import Block, Cell, Column, Document, Section, Sentence, Unit
 
-RUNS = 40
+RUNS = 25
 """Merged runs that a terminal shows without --full: the largest ones, in time order."""
 
 JOINS = 10
+
+Row = dict[str, object]
 
 
 def answer(view: StepGraph, *, full: bool = False) -> Document:
@@ -89,58 +91,61 @@ def _opening(view: StepGraph, path: critical.CriticalPath) -> list[Sentence]:
 
 
 def _runs_section(view: StepGraph, *, full: bool) -> Section:
-    """Neighbouring stretches of equal class and name as one row; together they are the step."""
+    """The path as runs on one thread or queue (or, in full, as every stretch); together they are the step."""
     columns = (
         Column("start_ns", "from", Unit.NS),
         Column("length_ns", "for", Unit.NS),
         Column("share", "share", Unit.SHARE),
-        Column("class", "class", Unit.TEXT),
-        Column("name", "what", Unit.NAME),
         Column("lane", "where", Unit.NAME),
-        Column("evidence", "entered by", Unit.TEXT),
+        Column("class", "class", Unit.TEXT),
+        Column("name", "most of it", Unit.NAME),
+        Column("stretches", "parts", Unit.COUNT),
+        Column("evidence", "by", Unit.TEXT),
     )
-    rows = _runs(view)
-    shown = rows if full else sorted(sorted(rows, key=lambda r: -_int(r[1]))[:RUNS], key=lambda r: _int(r[0]))
-    rest = sum(_int(r[1]) for r in rows) - sum(_int(r[1]) for r in shown)
-    notes = (
-        (
-            say(
-                "{} shorter runs, {} together, are left out: --full shows all",
-                count(len(rows) - len(shown)),
-                ns(rest),
-            ),
-        )
-        if rest
-        else ()
+    runs = [[row] for row in critical.path_rows(view)] if full else _runs(view)
+    rows = [_run_row(view, run) for run in runs]
+    shown = sorted(
+        sorted(rows, key=lambda r: -_int(r[1]))[: None if full else RUNS], key=lambda r: _int(r[0])
     )
-    total = (None, view.step.elapsed_ns, 1.0, "", "total", "", "")
-    return Section("Runs of the path", columns, tuple(shown), total, notes, "schedule", None, "critical-path")
+    rest = view.step.elapsed_ns - sum(_int(r[1]) for r in shown)
+    left_out = say(
+        "{} shorter runs, {} together, are left out: --full shows all",
+        count(len(rows) - len(shown)),
+        ns(rest),
+    )
+    total = (None, view.step.elapsed_ns, 1.0, "total", "", "", len(critical.path_rows(view)), "")
+    title = "Stretches of the path" if full else "Runs of the path"
+    return Section(
+        title, columns, tuple(shown), total, (left_out,) if rest else (), "schedule", None, "critical-path"
+    )
 
 
-def _runs(view: StepGraph) -> list[tuple[Cell, ...]]:
-    """Merged runs in time order; times count from the window's opening."""
-    elapsed = max(view.step.elapsed_ns, 1)
-    rows: list[tuple[Cell, ...]] = []
-    for key, group in groupby(
-        critical.path_rows(view), key=lambda r: (r["class"], r["name"] if not r["is_gap"] else "", r["lane"])
-    ):
-        run = list(group)
-        length = sum(_int(r["length_ns"]) for r in run)
-        start = _int(run[0]["start_ns"]) - view.step.start_ns
-        label = str(key[1]) + (f" ({len(run)}×)" if len(run) > 1 else "")
-        if length:
-            rows.append(
-                (
-                    start,
-                    length,
-                    length / elapsed,
-                    str(key[0]),
-                    label,
-                    str(key[2]),
-                    str(run[0]["evidence"] or "opening"),
-                )
-            )
-    return rows
+def _runs(view: StepGraph) -> list[list[Row]]:
+    """Neighbouring stretches on one lane; communication stands apart from computing."""
+    rows = [row for row in critical.path_rows(view) if row["length_ns"]]
+    return [list(group) for _, group in groupby(rows, key=lambda r: (r["lane"], _apart(r)))]
+
+
+def _apart(row: Row) -> str:
+    return WorkClass.COMM.label if row["class"] == WorkClass.COMM.label else ""
+
+
+def _run_row(view: StepGraph, run: list[Row]) -> tuple[Cell, ...]:
+    """One run: times count from the window's opening; class and name are the largest inside it."""
+    length = sum(_int(r["length_ns"]) for r in run)
+    largest = max(run, key=lambda r: _int(r["length_ns"]))
+    start = _int(run[0]["start_ns"]) - view.step.start_ns
+    evidence = str(run[0]["evidence"] or "opening")
+    return (
+        start,
+        length,
+        length / max(view.step.elapsed_ns, 1),
+        str(run[0]["lane"]),
+        str(largest["class"]),
+        str(largest["name"]),
+        len(run),
+        evidence,
+    )
 
 
 def _int(value: object) -> int:
@@ -151,16 +156,15 @@ def _joins_section(view: StepGraph, rivals: tuple[joins.Join, ...], *, full: boo
     """At each join, how far behind the next chain is: beyond that, speeding up the first buys nothing more."""
     columns = (
         Column("margin_ns", "margin", Unit.NS),
-        Column("at_ns", "at", Unit.NS),
         Column("node", "activity", Unit.NAME),
         Column("binding", "waits for", Unit.NAME),
         Column("binding_kind", "by", Unit.TEXT),
-        Column("runner_up", "next to arrive", Unit.NAME),
+        Column("runner_up", "then", Unit.NAME),
         Column("runner_up_kind", "by", Unit.TEXT),
     )
     rows = tuple(
         (
-            j.margin_ns, j.at_ns - view.step.start_ns, view.node_name(j.node), view.node_name(j.binding),
+            j.margin_ns, view.node_name(j.node), view.node_name(j.binding),
             EDGE_WORDS[j.binding_kind], view.node_name(j.runner_up), EDGE_WORDS[j.runner_up_kind],
         )
         for j in rivals

@@ -176,7 +176,7 @@ def _queue(f: Figures) -> Data:
         "launch_to_start_ns": q.launch_to_start_ns,
         "launch_to_start_p95_ns": q.p95_ns,
         "floor_ns": q.floor_ns,
-        "at_floor_share": q.at_floor_share,
+        "launch_bound_share": q.launch_bound_share,
         "max_depth": q.max_depth,
     }
 

@@ -10,12 +10,14 @@ from stepcrit.model.steps import Steps
 from stepcrit.model.trace import RawTrace
 
 RECIPE = (
-    "torch.profiler.profile(",
+    "config = torch._C._profiler._ExperimentalConfig(",
+    "    enable_cuda_sync_events=True)",
+    "with torch.profiler.profile(",
     "    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],",
-    "    schedule=torch.profiler.schedule(skip_first=10, wait=1, warmup=2, active=5, repeat=1),",
-    "    record_shapes=True,  # sizes of operators; with_stack=True only in a second, short recording",
-    "    experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True),",
-    ")  # and prof.step() once per iteration",
+    "    schedule=schedule(skip_first=10, wait=1, warmup=2, active=5),",
+    "    record_shapes=True, experimental_config=config) as prof:",
+    "    for batch in loader: train_step(batch); prof.step()",
+    "(with_stack=True only in a second, short recording: it slows the host)",
 )
 
 

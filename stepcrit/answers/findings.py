@@ -29,23 +29,12 @@ def findings(view: StepGraph) -> tuple[Finding, ...]:
     """Everything a reader should know about the input before trusting a number."""
     meta, found = view.trace.meta, []
     for why, n in sorted(meta.dropped.items()):
-        found.append(Finding("L101", say("{} events: {}", count(n), text(why)), n))
+        found.append(Finding("L101", say("{} ({}×)", text(why), count(n)), n))
     for cat, n in sorted(meta.unknown_cats.items()):
-        found.append(
-            Finding(
-                "L102",
-                say(
-                    "{} events of the unknown category {!r} are kept out of every number".replace(
-                        "{!r}", "{}"
-                    ),
-                    count(n),
-                    text(cat),
-                ),
-                n,
-            )
-        )
+        what = say("unknown category {} ({}×): kept out of every number", text(cat), count(n))
+        found.append(Finding("L102", what, n))
     for note, n in sorted(view.built.graph.notes.items()):
-        found.append(Finding(CODES[note], say("{} times: {}", count(n), text(note)), n))
+        found.append(Finding(CODES[note], say("{} ({}×)", text(note), count(n)), n))
     segments = view.segments
     timing = int(segments.length_ns[segments.evidence == 3].sum())
     if timing > TIMING_LIMIT * view.step.elapsed_ns:

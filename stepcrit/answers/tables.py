@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepcrit.analyses.ranking import Ranked, Ranking
-from stepcrit.answers.words import count, say, text
+from stepcrit.answers.words import count, say
 from stepcrit.model.section import Cell, Column, Section, Unit
 
 TITLES = {
@@ -39,8 +39,7 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
     )
     notes = (
         say(
-            "if half, if free: saved per step when the row's {} time shrinks, replayed for the top {}; savings do not add up",
-            text("own (device or host, whichever is more of the path)"),
+            "if half, if free: what the step gains, replayed for the top {}; savings do not add up",
             count(ranking.replayed),
         ),
     )

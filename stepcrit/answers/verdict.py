@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepcrit.analyses.ranking import UNTRACKED, Ranked
+from stepcrit.analyses.ranking import ORPHAN, UNATTRIBUTED, UNTRACKED, Ranked
 from stepcrit.answers.figures import Figures
-from stepcrit.answers.words import count, name, ns, plural, saved, say, share, text
+from stepcrit.answers.words import count, name, ns, plural, say, share, text
+from stepcrit.model.arrays import Int64Array
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.section import Sentence
 
 W = WorkClass
@@ -21,6 +23,10 @@ W = WorkClass
 MAJORITY = 0.5
 WORTH = 0.01
 """An intervention that could not save one percent of the step is not worth a line."""
+
+
+ONE_OFF_CALLS = 4
+"""Of at least so many calls, one that takes most of their time is a one-off: loading, allocating, starting up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +114,13 @@ def _evidence(f: Figures) -> list[Sentence]:
                 share(busiest.idle_ns, busiest.window_ns),
             )
         )
-    if f.queue.launch_to_start_ns is not None and f.queue.floor_ns:
+    if f.queue.launch_bound_share is not None:
         lines.append(
             say(
-                "launch to start: median {}, floor {}: {}",
-                ns(f.queue.launch_to_start_ns),
-                ns(f.queue.floor_ns),
-                text(_queue_words(f)),
+                "{} of {} device starts waited for their launch, the others for device work; launch to start: median {}",
+                share(f.queue.launch_bound_share, 1), count(f.queue.count), ns(f.queue.launch_to_start_ns),
             )
-        )
-    elif f.queue.launch_to_start_ns is not None:
-        lines.append(
-            say(
-                "launch to start: median {}; up to {} launches wait at once",
-                ns(f.queue.launch_to_start_ns),
-                count(f.queue.max_depth),
-            )
-        )
+        )  # fmt: skip
     if f.comm_on_path_ns or any(d.comm_ns for d in f.devices):
         comm = f.devices[0]
         lines.append(
@@ -143,18 +139,8 @@ def _evidence(f: Figures) -> list[Sentence]:
     return lines
 
 
-def _queue_words(f: Figures) -> str:
-    """Which side waits for which."""
-    wait, floor = f.queue.launch_to_start_ns or 0, f.queue.floor_ns or 1
-    if wait <= 2 * floor:
-        return "kernels start as soon as they are launched, so the device waits for the host"
-    if wait >= 10 * floor:
-        return "launches wait in the queue, so the host is ahead of the device"
-    return "launches wait a little: neither side is far ahead"
-
-
 def _next(f: Figures) -> tuple[Next, ...]:
-    """The interventions with the largest replayed saving, at most three, one per kind."""
+    """The interventions with the largest replayed saving, at most three, one per kind of work."""
     found: dict[str, Next] = {}
     for row in f.ops.rows:
         if row.half is None or row.free is None or row.free.low_ns < WORTH * f.elapsed_ns:
@@ -165,30 +151,82 @@ def _next(f: Figures) -> tuple[Next, ...]:
     gap = f.path.by_class_ns.get(W.UNEXPLAINED, 0)
     if gap > 10 * WORTH * f.elapsed_ns:
         found["record"] = _unexplained(f, gap)
-    ranked = sorted(found.values(), key=lambda n: (-n.low_ns, n.code))
+    ranked = sorted(found.values(), key=lambda n: (n.code != "record", -n.low_ns, n.code))
     return tuple(ranked[:3])
 
 
 def _intervention(f: Figures, row: Ranked) -> Next:
     """What to try for one row of the ranking, by what kind of work it is."""
-    work = _work_of(f, row)
-    code, what = _advice(row, work)
-    half = row.half
-    low, high = (half.low_ns, half.high_ns) if half else (0, 0)
+    mine = _path_of(f, row)
+    work = _work_of(f, mine)
+    longest = int(f.view.segments.length_ns[mine].max(initial=0))
+    if work in (W.LAUNCH, W.RUNTIME) and row.calls >= ONE_OFF_CALLS and 2 * longest > row.critical_ns:
+        code, what = (
+            "start-up",
+            say(
+                "{} is one call of {}: start-up belongs before the recording, or before the loop",
+                name(row.name),
+                ns(longest),
+            ),
+        )
+    else:
+        code, what = _advice(work, _called(f, row, mine), on_cpu=not f.devices)
+    low, high = (row.half.low_ns, row.half.high_ns) if row.half else (0, 0)
     evidence = say(
-        "{} of the step is {} on the path ({} {}, least slack {})",
-        share(row.critical_ns, f.elapsed_ns), name(row.name), count(row.calls), text(plural(row.calls, "call")), ns(row.slack_min_ns or 0),
+        "why: {} of the step is this on the path{}; all of it gone would save {}",
+        share(row.critical_ns, f.elapsed_ns), text(f" ({row.calls} {plural(row.calls, 'call')})" if row.calls else ""),
+        ns(row.free.high_ns if row.free else None),
     )  # fmt: skip
     refuted = say(
-        "halving it should save {} a step, at most {}; refuted if the median period without the profiler does not fall so",
-        saved(low), ns(high if row.free is None else row.free.high_ns),
-    )  # fmt: skip
+        "check: half of it should take {} off the step, timed without the profiler; no such fall refutes this",
+        ns(low),
+    )
     return Next(code, what, evidence, refuted, low, high)
 
 
-def _advice(row: Ranked, work: WorkClass) -> tuple[str, Sentence]:
+def _path_of(f: Figures, row: Ranked) -> Int64Array:
+    """The stretches of the path that make up a row of the ranking by operator."""
+    segments, events, links = f.view.segments, f.view.trace.events, f.view.links
+    owner = segments.row
+    if row.name == UNTRACKED:
+        return np.flatnonzero((owner < 0) & (segments.is_gap == 0))
+    device = links.launch[owner] >= 0
+    if row.name in (ORPHAN, UNATTRIBUTED):
+        on_device = np.isin(events.kind[owner], np.array(DEVICE_KINDS, np.int8)) & (segments.is_gap == 0)
+        return np.flatnonzero(on_device & (links.op[owner] < 0) & (device == (row.name == UNATTRIBUTED)))
+    own = np.where(device, links.op[owner], owner)  # device work goes by its operator
+    named = np.array([label == row.name for label in events.names], np.bool_)
+    return np.flatnonzero((owner >= 0) & (own >= 0) & (segments.is_gap == 0) & named[events.name[own]])
+
+
+def _work_of(f: Figures, stretches: Int64Array) -> WorkClass:
+    """The class that most of some stretches' time has."""
+    if not stretches.size:
+        return W.KERNEL
+    segments = f.view.segments
+    time = np.bincount(segments.work[stretches], weights=segments.length_ns[stretches])
+    return WorkClass(int(time.argmax()))
+
+
+def _called(f: Figures, row: Ranked, stretches: Int64Array) -> str:
+    """The name that says most: where the row is no operator, or only a record of one, its longest activity."""
+    segments, events = f.view.segments, f.view.trace.events
+    if not stretches.size or (not row.name.startswith("(") and _work_of(f, stretches) != W.COMM):
+        return row.name
+    longest = int(segments.row[stretches[np.argmax(segments.length_ns[stretches])]])
+    return events.name_of(longest) if longest >= 0 else row.name
+
+
+def _advice(work: WorkClass, called: str, *, on_cpu: bool) -> tuple[str, Sentence]:
     """One intervention per kind of work."""
-    it = name(row.name)
+    if on_cpu and work == W.HOST:
+        return "cpu-ops", say(
+            "make {} cheaper, it computes on the CPU: threads, data type, layout, a fused kernel",
+            name(called),
+        )
+    it = name(called)
+    if work == W.LAUNCH and "GraphLaunch" in called:
+        return "graph-launch", say("call {} earlier, so that launching the graph overlaps device work", it)
     table: dict[WorkClass, tuple[str, str]] = {
         W.INPUT: ("input", "fetch batches earlier: more DataLoader workers, prefetching, or a cheaper {}"),
         W.SYNC: ("sync", "take the wait out of the step: {} blocks the host until the device drains"),
@@ -218,24 +256,8 @@ def _advice(row: Ranked, work: WorkClass) -> tuple[str, Sentence]:
     if work in table:
         code, words = table[work]
         return code, say(words, it) if "{}" in words else say(words)
-    return "kernels", say(
-        "make the kernels of {} faster: precision, layout, shapes, or a fused implementation", it
-    )
-
-
-def _work_of(f: Figures, row: Ranked) -> WorkClass:
-    """The class that most of a row's path time has."""
-    if row.name == UNTRACKED:
-        return W.UNTRACKED
-    segments, events, links = f.view.segments, f.view.trace.events, f.view.links
-    owner = segments.row
-    own = np.where(links.launch[owner] >= 0, links.op[owner], owner)  # device work goes by its operator
-    named = np.array([label == row.name for label in events.names], np.bool_)
-    mine = (owner >= 0) & (own >= 0) & (segments.is_gap == 0) & named[events.name[own]]
-    if not mine.any():
-        return W.KERNEL
-    time = np.bincount(segments.work[mine], weights=segments.length_ns[mine])
-    return WorkClass(int(time.argmax()))
+    what = say("make the kernels of {} faster: precision, layout, shapes, or a fused implementation", it)
+    return f"kernels: {work.label}", what
 
 
 def _unexplained(f: Figures, gap: int) -> Next:

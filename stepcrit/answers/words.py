@@ -8,14 +8,14 @@ from stepcrit.model.graph import EdgeKind
 from stepcrit.model.section import Input, Sentence, Unit, Value
 
 EDGE_WORDS = {
-    EdgeKind.THREAD: "program order",
+    EdgeKind.THREAD: "program",
     EdgeKind.LAUNCH: "launch",
-    EdgeKind.STREAM: "stream order",
-    EdgeKind.SPLIT: "same activity",
-    EdgeKind.EVENT: "event wait",
-    EdgeKind.SYNC: "host wait",
+    EdgeKind.STREAM: "stream",
+    EdgeKind.SPLIT: "same",
+    EdgeKind.EVENT: "event",
+    EdgeKind.SYNC: "wait",
     EdgeKind.HANDOVER: "hand-over",
-    EdgeKind.BACKPRESSURE: "full launch queue",
+    EdgeKind.BACKPRESSURE: "full queue",
     EdgeKind.PEER: "other rank",
 }
 

@@ -82,6 +82,16 @@ def run(argv: list[str]) -> int:
         return CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last door: a bug is told as one, never as a bare traceback
+        return _bug(error)
+
+
+def _bug(error: Exception) -> int:
+    """Something we did not think of: one message and exit code 70; STEPCRIT_DEBUG=1 shows where."""
+    if os.environ.get("STEPCRIT_DEBUG"):
+        raise error
+    _show(InternalError(f"{type(error).__name__}: {error}", do="set STEPCRIT_DEBUG=1 for the traceback"))
+    return InternalError.exit_code
 
 
 def _is_trace(argv: list[str]) -> bool:

@@ -117,11 +117,11 @@ def _device_nodes(scene: Scene, claims: Claims) -> DeviceNodes:
     for row in scene.device.tolist():
         bounds = [int(start[row]), *sorted(cuts.get(row, ())), int(end[row])]
         first[row], count[row] = len(rows), len(bounds) - 1
-        for part, (a, b) in enumerate(pairwise(bounds)):
+        for i, (a, b) in enumerate(pairwise(bounds)):
             rows.append(row)
             starts.append(a)
             ends.append(b)
-            parts.append(part + (len(bounds) > 2))
+            parts.append(i + (len(bounds) > 2))
     row, start_ns, end_ns, part = (np.array(column, np.int64) for column in (rows, starts, ends, parts))
     return DeviceNodes(row, start_ns, end_ns, part, first, count)
 

@@ -96,7 +96,7 @@ def markdown_words(text: str) -> str:
     >>> markdown_words("set with_stack=True [now]")
     'set with\\_stack=True \\[now\\]'
     """
-    return _MARKDOWN.sub(r"\\\1", safe_text(text))
+    return _MARKDOWN.sub(r"\\\1", safe_text(text)).replace("://", ":\\//")
 
 
 def markdown_name(text: str) -> str:

@@ -20,7 +20,7 @@ WIDEST_TEXT = 100
 """Prose and bars go no wider: longer lines are hard to read. Tables may."""
 
 _OWN_SIGNS = f"█▓▒░·…–µ×{THIN}"
-_COMMAND = re.compile(r"^([ \t]*)::(?=\w)", re.MULTILINE)
+_COMMAND = re.compile(r"^( *)::(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class Screen:
         )  # fmt: skip
         for line in lines:
             line.rstrip()
+            # a line that a CI runner would take for a command: as wide, and no command
+            line.plain = _COMMAND.sub(r"\1.:", line.plain)
             console.print(line, soft_wrap=True)
-        # a line that a CI runner would take for a command: same width, and no command
-        text = _COMMAND.sub(r"\1.:", out.getvalue())
-        return text.encode(self.encoding if not self.plain else "ascii", "backslashreplace")
+        return out.getvalue().encode(self.encoding if not self.plain else "ascii", "backslashreplace")
 
 
 def wrap(text: Text, width: int, hang: int = 0) -> list[Text]:

@@ -22,6 +22,8 @@ from stepcrit.units import ns_text, share_text
 INDENT = 2
 BAR_COLORS = ("green", "magenta", "yellow", "blue", "bright_black")
 NAME_IN_SENTENCE = 60
+LABEL = 40
+_NO_BREAK = "\u00a0"
 
 
 def render(document: Document, screen: Screen | None = None) -> bytes:
@@ -90,21 +92,25 @@ def _bar(bar: Bar, screen: Screen) -> list[Text]:
     for i, n in enumerate(apportion([ns for _, ns in parts], screen.prose - INDENT)):
         sign, color = signs[i % len(signs)], BAR_COLORS[i % len(BAR_COLORS)]
         drawn.append(sign * n, color)
-        legend.append("   " if i else "").append(sign, color).append("\0" + _legend(bar, parts[i], screen))
+        legend.append("   " if i else "").append(sign, color).append(
+            _NO_BREAK + _legend(bar, parts[i], screen)
+        )
     return [*lines, drawn, *_kept(legend, screen)]
 
 
 def _legend(bar: Bar, part: tuple[str, int], screen: Screen) -> str:
-    """One part's words; a NUL is a blank at which the line must not break."""
-    words = screen.sign(safe_text(part[0])) + " " + share_text(part[1], bar.whole_ns, plain=screen.plain)
-    return words.replace(" ", "\0")
+    """One part's words, which stay on one line."""
+    words = (
+        screen.sign(short_name(part[0], LABEL)) + " " + share_text(part[1], bar.whole_ns, plain=screen.plain)
+    )
+    return words.replace(" ", _NO_BREAK)
 
 
 def _kept(legend: Text, screen: Screen) -> list[Text]:
     """The legend, wrapped between its entries only."""
     lines = wrap(legend, screen.prose, INDENT)
     for line in lines:
-        line.plain = line.plain.replace("\0", " ")
+        line.plain = line.plain.replace(_NO_BREAK, " ")
     return lines
 
 
