@@ -30,7 +30,9 @@ DEFAULT = (
 
 def measure(code: str, path: Path) -> tuple[float, float]:
     """Seconds and peak MB of one process."""
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     _, peak, seconds = done.stderr[done.stderr.index("PEAK") :].split()
     return float(seconds), int(peak) / 1024
 
@@ -51,7 +53,9 @@ def main(paths: list[Path]) -> None:
             plain.append(measure(PLAIN, path))
         seconds, peak = (statistics.median(column) for column in zip(*ours, strict=True))
         size, reference = json_megabytes(path), statistics.median(s for s, _ in plain)
-        print(f"{path.name[:44]:44} {size:8.1f} {seconds:10.2f} {seconds / reference:11.2f} {peak:8.0f} {peak / size:7.2f}")
+        print(
+            f"{path.name[:44]:44} {size:8.1f} {seconds:10.2f} {seconds / reference:11.2f} {peak:8.0f} {peak / size:7.2f}"
+        )
 
 
 if __name__ == "__main__":

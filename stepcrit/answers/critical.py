@@ -10,6 +10,7 @@ from stepcrit.answers.findings import findings
 from stepcrit.answers.words import EDGE_WORDS, count, input_of, name, ns, plural, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import Side
 from stepcrit.model.graph import Evidence
 from stepcrit.model.section import Block, Cell, Column, Document, Section, Sentence, Unit
 
@@ -95,7 +96,6 @@ def _runs_section(view: StepGraph, *, full: bool) -> Section:
     columns = (
         Column("start_ns", "from", Unit.NS),
         Column("length_ns", "for", Unit.NS),
-        Column("share", "share", Unit.SHARE),
         Column("lane", "where", Unit.NAME),
         Column("class", "class", Unit.TEXT),
         Column("name", "most of it", Unit.NAME),
@@ -113,7 +113,7 @@ def _runs_section(view: StepGraph, *, full: bool) -> Section:
         count(len(rows) - len(shown)),
         ns(rest),
     )
-    total = (None, view.step.elapsed_ns, 1.0, "total", "", "", len(critical.path_rows(view)), "")
+    total = (None, view.step.elapsed_ns, "total", "", "", sum(len(run) for run in runs), "")
     title = "Stretches of the path" if full else "Runs of the path"
     return Section(
         title, columns, tuple(shown), total, (left_out,) if rest else (), "schedule", None, "critical-path"
@@ -136,16 +136,14 @@ def _run_row(view: StepGraph, run: list[Row]) -> tuple[Cell, ...]:
     largest = max(run, key=lambda r: _int(r["length_ns"]))
     start = _int(run[0]["start_ns"]) - view.step.start_ns
     evidence = str(run[0]["evidence"] or "opening")
-    return (
-        start,
-        length,
-        length / max(view.step.elapsed_ns, 1),
-        str(run[0]["lane"]),
-        str(largest["class"]),
-        str(largest["name"]),
-        len(run),
-        evidence,
-    )
+    where = _where(view, str(run[0]["lane"]))
+    return (start, length, where, str(largest["class"]), str(largest["name"]), len(run), evidence)
+
+
+def _where(view: StepGraph, lane: str) -> str:
+    """A lane's words, without the device where there is only one."""
+    devices = {one.device_label for one in view.trace.events.lanes if one.side == Side.DEVICE}
+    return lane.removeprefix(f"device {next(iter(devices))} ") if len(devices) == 1 else lane
 
 
 def _int(value: object) -> int:
@@ -207,7 +205,7 @@ def _neighbours(view: StepGraph, title: str, edges: tuple[around.Neighbour, ...]
     graph, lanes = view.built.graph, view.trace.events.lanes
     rows = tuple(
         (
-            view.node_name(n.node), lanes[int(graph.lane[n.node])].words, EDGE_WORDS[n.kind],
+            view.node_name(n.node), _where(view, lanes[int(graph.lane[n.node])].words), EDGE_WORDS[n.kind],
             n.evidence.name.lower(), n.room_ns, "yes" if n.binds else "no",
         )
         for n in edges

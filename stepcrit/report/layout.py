@@ -106,7 +106,7 @@ def _natural(column: Column, i: int, body: Body, screen: Screen) -> int:
     """As wide as the widest cell."""
     head = cell_len(screen.sign(safe_text(column.title)))
     if column.unit == Unit.NAME:
-        names = [screen.sign(short_name(str(row[i]), WIDEST_NAME)) for row in body.rows if row[i] is not None]
+        names = [screen.sign(short_name(str(n), WIDEST_NAME)) for n in {row[i] for row in body.rows} - {None}]
     else:
         names = [_cell(row[i], column.unit, screen).plain for row in body.rows]
     extra = [_cell(row[i], column.unit, screen).plain for row in (body.more, body.total) if row is not None]

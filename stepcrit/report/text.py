@@ -116,7 +116,7 @@ def _kept(legend: Text, screen: Screen) -> list[Text]:
 
 def _finding(finding: Finding, screen: Screen) -> list[Text]:
     """What the reader should know: `! sentence (code)`."""
-    text = Text("! ", "bold yellow")
+    text = Text("").append("! ", "bold yellow")
     for piece in pieces(finding.what):
         text.append_text(_piece(piece, screen))
     text.append(screen.sign(f" ({safe_text(finding.code)})"), "dim")

@@ -1,0 +1,59 @@
+"""Write the golden screens and README's demo anew. Review the result as a diff: a change here is a change users see."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SCREENS = ROOT / "tests" / "golden" / "screens"
+SIMULATED, RECORDED = "fixtures/simulated", "fixtures/recorded"
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "demo": ("demo",),
+    "analyze-host-bound": ("analyze", f"{SIMULATED}/host_bound.json.gz"),
+    "analyze-dataloader-kernels": ("analyze", f"{SIMULATED}/dataloader_bound.json.gz", "--by", "kernel"),
+    "analyze-accumulation": ("analyze", f"{SIMULATED}/grad_accumulation.json.gz"),
+    "analyze-cpu-modules": ("analyze", f"{RECORDED}/accumulation_stacks.json.gz", "--by", "module"),
+    "analyze-markdown": ("analyze", f"{SIMULATED}/graph_step.json.gz", "--format", "md"),
+    "critical-item-sync": ("critical", f"{SIMULATED}/item_sync.json.gz"),
+    "critical-around": ("critical", f"{SIMULATED}/two_streams.json.gz", "--around", "aten::mm"),
+    "critical-csv": ("critical", f"{SIMULATED}/pdl_overlap.json.gz", "--full", "--format", "csv"),
+    "doctor-two-streams": ("doctor", f"{SIMULATED}/two_streams.json.gz"),
+    "explain": ("explain",),
+}
+START, END = "<!-- demo: written by `make golden`, checked by a test -->", "<!-- /demo -->"
+
+
+def screen(arguments: tuple[str, ...]) -> str:
+    """What a command prints on stdout, not on a terminal."""
+    done = subprocess.run(
+        [sys.executable, "-m", "stepcrit", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+    )
+    return done.stdout
+
+
+def readme_with(demo: str) -> str:
+    """README with the demo's screen between its marks."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    _, after = rest.split(END)
+    return f"{before}{START}\n```text\n{demo.rstrip()}\n```\n{END}{after}"
+
+
+def main() -> None:
+    """Write everything."""
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    for name, arguments in COMMANDS.items():
+        (SCREENS / f"{name}.txt").write_text(screen(arguments), encoding="utf-8")
+    demo = (SCREENS / "demo.txt").read_text(encoding="utf-8")
+    (ROOT / "README.md").write_text(readme_with(demo), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
