@@ -18,9 +18,9 @@ from stepcrit.graph.floors import learn_floors
 from stepcrit.graph.scene import Rules
 from stepcrit.graph.schedule import check_replay, lags, observe
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.ingest import read_trace
 from stepcrit.link.linker import link
 from stepcrit.link.steps import StepOptions, find_steps
-from stepcrit.load import read_trace
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
 from stepcrit.model.graph import EdgeKind, NodeKind
 from stepcrit.model.links import Links

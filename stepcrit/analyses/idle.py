@@ -28,7 +28,7 @@ from stepcrit.model.graph import EdgeKind, NodeKind
 DEPENDENCY = "dependency"
 DEVICE_SIDE = "device side, unexplained"
 LATENCY = "launch latency"
-ORPHAN = "launched before the capture"
+ORPHAN = "launched outside the trace"
 TAIL = "tail"
 
 

@@ -29,7 +29,7 @@ from stepcrit.model.graph import NodeKind
 By = Literal["op", "kernel", "class", "module", "line"]
 GROUPINGS: tuple[str, ...] = get_args(By)
 
-ORPHAN = "(launched before the capture)"
+ORPHAN = "(launched outside the trace)"
 UNATTRIBUTED = "(unattributed)"
 UNTRACKED = "(untracked)"
 HOST = "(host)"

@@ -218,11 +218,13 @@ def _trust(f: Figures) -> list[Sentence]:
 def _closing(told: Verdict) -> list[Block]:
     """Verdict, evidence, what next: the last thing on the screen."""
     lines = [told.headline, *told.evidence]
-    steps: list[Sentence] = []
-    for i, step in enumerate(told.next, 1):
-        steps.append(Sentence(f"{i}  " + step.what.template, step.what.values))
-        steps.append(Sentence("   " + step.evidence.template, step.evidence.values))
-        steps.append(Sentence("   " + step.refuted.template, step.refuted.values))
+    steps = [
+        Sentence(
+            f"{i}  {step.what.template}: {step.evidence.template}; {step.refuted.template}",
+            (*step.what.values, *step.evidence.values, *step.refuted.values),
+        )
+        for i, step in enumerate(told.next, 1)
+    ]
     if not steps:
         steps.append(say("nothing on the path would save 1 % of the step alone: it is spread evenly"))
     return [

@@ -173,12 +173,12 @@ def _intervention(f: Figures, row: Ranked) -> Next:
         code, what = _advice(work, _called(f, row, mine), on_cpu=not f.devices)
     low, high = (row.half.low_ns, row.half.high_ns) if row.half else (0, 0)
     evidence = say(
-        "why: {} of the step is this on the path{}; all of it gone would save {}",
+        "{} of the step is this on the path{}, gone it would save {}",
         share(row.critical_ns, f.elapsed_ns), text(f" ({row.calls} {plural(row.calls, 'call')})" if row.calls else ""),
         ns(row.free.high_ns if row.free else None),
     )  # fmt: skip
     refuted = say(
-        "check: half of it should take {} off the step, timed without the profiler; no such fall refutes this",
+        "disproved if halving it does not take {} off the step, timed without the profiler",
         ns(low),
     )
     return Next(code, what, evidence, refuted, low, high)
@@ -270,7 +270,7 @@ def _unexplained(f: Figures, gap: int) -> Next:
             share(gap, f.elapsed_ns),
             ns(gap),
         ),
-        say("refuted if a recording with cuda_sync events and stacks leaves the same delay unexplained"),
+        say("disproved if a recording with cuda_sync events and stacks leaves the same delay unexplained"),
         0,
         0,
     )

@@ -188,7 +188,8 @@ def _boundary(
         return asked, "as asked for"
     if source == "ProfilerStep" and _updates_span_steps(view, windows):
         return Boundary.UPDATE, "an update spans several profiler steps"
-    if not view.device.size:
+    has_device = view.events.is_kind(*DEVICE_KINDS).any() if source == "capture" else view.device.size
+    if not has_device:
         return Boundary.HOST, "no launched device work in this trace: a step ends with its host window"
     return Boundary.DEVICE, "all device work of the step is done"
 
@@ -319,6 +320,6 @@ def _notes(view: _View, steps: tuple[Step, ...], steady: Steady | None, boundary
         notes.append(
             f"3 steady steps needed for a distribution, found {used}: single-step path shown, no interval"
         )
-    if boundary != Boundary.HOST and not view.device.size:
+    if boundary != Boundary.HOST and not view.device.size and steps[0].lane >= 0:
         notes.append("no device work with a launch: the boundary is the host's")
     return notes

@@ -124,7 +124,7 @@ class MemoryTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTrace:
-    """One file, read: what `load` hands to `link`."""
+    """One file, read: what `ingest` hands to `link`."""
 
     meta: TraceMeta
     events: EventTable

@@ -65,7 +65,7 @@ def test_what_bound_each_device_activity_is_what_really_bound_it(name: str) -> N
         edges = range(int(graph.dst_ptr[node]), int(graph.dst_ptr[node + 1]))
         kinds = {EdgeKind(int(graph.edge_kind[e])) for e in edges if arrivals.binds[e]}
         # The queue's first activity may have its real predecessor before the capture: then nothing binds it.
-        assert kinds & CAUSES[cause] or not len(edges), (activity, cause, kinds)
+        assert kinds & CAUSES[cause] or len(edges) == 0, (activity, cause, kinds)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -113,7 +113,9 @@ def test_a_reader_that_closes_stdout_is_exit_code_141_and_no_noise() -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize(("suffix", "first"), [(".json", "{"), (".md", "#"), (".csv", ""), (".txt", "")])
+@pytest.mark.parametrize(
+    ("suffix", "first"), [(".json", "{"), (".md", "- item_sync"), (".csv", ""), (".txt", "")]
+)
 def test_the_suffix_of_the_output_chooses_the_format(tmp_path: Path, suffix: str, first: str) -> None:
     path = tmp_path / f"answer{suffix}"
     assert run(["analyze", TRACE, "-o", str(path)]) == 0

@@ -100,7 +100,8 @@ def test_edges_and_their_evidence_are_the_stated_ones(case: dict[str, Any]) -> N
     b = Built(case)
     columns = (b.graph.src, b.graph.dst, b.graph.edge_kind, b.graph.evidence)
     found = {
-        (b.names[u], b.names[v], EDGES[EdgeKind(k)], EVIDENCE[Evidence(e)]) for u, v, k, e in zip(*columns)
+        (b.names[u], b.names[v], EDGES[EdgeKind(k)], EVIDENCE[Evidence(e)])
+        for u, v, k, e in zip(*columns, strict=True)
     }
     assert found == {tuple(edge) for edge in case["expect"]["edges"]}
     assert dict(b.graph.notes) == NOTES.get(case["id"], {})

@@ -58,7 +58,7 @@ def call(name: str, start: int, end: int, corr: int, tid: int = 1) -> Event:
     return event("cuda_runtime", name, (start, end), (1, tid), correlation=corr)
 
 
-def kernel(name: str, start: int, end: int, corr: int, stream: int = 7, device: int = 0) -> Event:
+def kernel(name: str, start: int, end: int, corr: int, *, stream: int = 7, device: int = 0) -> Event:
     return event("kernel", name, (start, end), (device, stream), correlation=corr, stream=stream)
 
 
@@ -608,7 +608,7 @@ def test_launch_point_depends_on_where_the_activity_starts(
 
 
 def test_call_that_found_its_queue_busy_merely_submitted() -> None:
-    """b starts inside its call, but a still ran when the call began: b was free from the call's start."""
+    """B starts inside its call, but a still ran when the call began: b was free from the call's start."""
     # host  |op  la   lb 8......20 |
     # s7        [a 5..12][b 12..20]
     events = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stepcrit.load.metadata import read_header
+from stepcrit.ingest.metadata import read_header
 from stepcrit.model.trace import Device, ProcessGroup, RawTrace
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from stepcrit.load.times import MAX_NS
+from stepcrit.ingest.times import MAX_NS
 from stepcrit.model.arrays import NONE
 from stepcrit.model.trace import Device, ProcessGroup
 

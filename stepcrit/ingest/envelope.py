@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from stepcrit.errors import BrokenInputError, EmptyInputError
-from stepcrit.load.split import after_space, split, value_end
+from stepcrit.ingest.split import after_space, split, value_end
 
 Event = TypeVar("Event")
 

@@ -1,6 +1,6 @@
 """Time `read_trace` on trace files, beside a plain `json.load` and a loop over the events.
 
-Usage: python scripts/bench_load.py FILE...
+Usage: python scripts/bench_ingest.py FILE...
 
 Each measurement runs in a process of its own, so that its peak memory is its own. `rss` is the
 peak beyond the imports, per byte of JSON. Seconds depend on the machine; the ratio of the two
@@ -47,7 +47,7 @@ def _measure(reader: str, path: str) -> dict[str, Any]:
 
 def _child(reader: str, path: str) -> None:
     """Read `path`, and print what it took as JSON."""
-    from stepcrit.load import read_trace  # noqa: PLC0415 - only the child may pay for it
+    from stepcrit.ingest import read_trace  # noqa: PLC0415 - only the child may pay for it
 
     before = _peak()
     seconds = []

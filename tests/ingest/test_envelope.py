@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepcrit.errors import BrokenInputError
-from stepcrit.load import read_trace
-from stepcrit.load.split import split, without_depth
+from stepcrit.ingest import read_trace
+from stepcrit.ingest.split import split, without_depth
 from stepcrit.model.trace import RawTrace
 
 Read = Callable[..., RawTrace]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepcrit.load.times import MAX_NS, MIN_NS, column_ns, to_ns
+from stepcrit.ingest.times import MAX_NS, MIN_NS, column_ns, to_ns
 
 CASES = [
     (b"0", 0, "zero"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stepcrit.load.dialect import CATEGORIES
+from stepcrit.ingest.dialect import CATEGORIES
 from stepcrit.model.events import DEVICE_KINDS, EventKind, Side
 from stepcrit.model.trace import RawTrace
 

@@ -1,5 +1,5 @@
 """The only code that opens traces: bytes in, event columns in integer nanoseconds out."""
 
-from stepcrit.load.reader import read_trace
+from stepcrit.ingest.reader import read_trace
 
 __all__ = ["read_trace"]

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from stepcrit.load.dialect import UNKNOWN, Meaning, depends_on_name, meaning_of, meaning_of_name
-from stepcrit.load.lanes import Placement, Track, flow_lanes, place
-from stepcrit.load.pairs import pair_ends
-from stepcrit.load.rows import RowCollector
+from stepcrit.ingest.dialect import UNKNOWN, Meaning, depends_on_name, meaning_of, meaning_of_name
+from stepcrit.ingest.lanes import Placement, Track, flow_lanes, place
+from stepcrit.ingest.pairs import pair_ends
+from stepcrit.ingest.rows import RowCollector
 from stepcrit.model.arrays import NONE, Int32Array, freeze
 from stepcrit.model.events import EventKind, EventTable, Side
 from stepcrit.model.trace import FlowTable, MemoryTable

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from stepcrit.errors import BrokenInputError, EmptyInputError, InputError, NotFoundInputError
-from stepcrit.load import read_trace
+from stepcrit.ingest import read_trace
 
 EVENT = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
 TEXT = json.dumps({"schemaVersion": 1, "traceEvents": [EVENT] * 300}).encode()

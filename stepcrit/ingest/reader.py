@@ -6,13 +6,13 @@ import os
 from typing import BinaryIO
 
 from stepcrit.errors import InputError
-from stepcrit.load import sniff
-from stepcrit.load.dialect import Features, is_torch, words_of
-from stepcrit.load.envelope import Document
-from stepcrit.load.metadata import read_header
-from stepcrit.load.rows import Event, RowCollector, RowDecoder
-from stepcrit.load.source import Source, open_source
-from stepcrit.load.tables import Tables, build_tables
+from stepcrit.ingest import sniff
+from stepcrit.ingest.dialect import Features, is_torch, words_of
+from stepcrit.ingest.envelope import Document
+from stepcrit.ingest.metadata import read_header
+from stepcrit.ingest.rows import Event, RowCollector, RowDecoder
+from stepcrit.ingest.source import Source, open_source
+from stepcrit.ingest.tables import Tables, build_tables
 from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind, EventTable
 from stepcrit.model.trace import RawTrace, TraceMeta

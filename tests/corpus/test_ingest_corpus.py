@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from stepcrit.errors import BrokenInputError, ForeignInputError, InputError
-from stepcrit.load import read_trace
+from stepcrit.ingest import read_trace
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.trace import RawTrace
@@ -312,7 +312,7 @@ def test_an_epoch_trace_with_nanoseconds_is_exact_in_every_row() -> None:
 def test_reading_takes_less_memory_than_two_and_a_half_times_the_text() -> None:
     name = Path(CORPUS) / "tl-mi300x-xdit-aiter/flux_aiter_sage_profile_trace_rank_0.json.gz"
     code = (
-        "import resource, sys; from stepcrit.load import read_trace\n"
+        "import resource, sys; from stepcrit.ingest import read_trace\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "before = peak(); meta = read_trace(sys.argv[1]).meta\n"
         "print((peak() - before) / meta.json_bytes)"

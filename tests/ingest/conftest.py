@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stepcrit.load import read_trace
+from stepcrit.ingest import read_trace
 from stepcrit.model.trace import RawTrace
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from stepcrit.load.arguments import (
+from stepcrit.ingest.arguments import (
     NO_ARGUMENTS,
     UNKNOWN_BYTES,
     ArgumentReader,
@@ -24,10 +24,10 @@ from stepcrit.load.arguments import (
     Number,
     unusable,
 )
-from stepcrit.load.columns import ColumnStore, Interner, int64_column, label
-from stepcrit.load.dialect import DATED_TEXT
-from stepcrit.load.split import without_depth
-from stepcrit.load.times import MAX_DURATION_NS, MAX_NS, MIN_NS, column_ns
+from stepcrit.ingest.columns import ColumnStore, Interner, int64_column, label
+from stepcrit.ingest.dialect import DATED_TEXT
+from stepcrit.ingest.split import without_depth
+from stepcrit.ingest.times import MAX_DURATION_NS, MAX_NS, MIN_NS, column_ns
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 
 Label: TypeAlias = str | int | float | None
