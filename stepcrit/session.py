@@ -184,7 +184,7 @@ class CriticalPath:
         return {work.label: ns for work, ns in self.result.by_class_ns.items()}
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per stretch: start_ns, end_ns, length_ns, class, name, lane, evidence, is_gap."""
+        """One row per stretch of the path (see `analyses.critical.path_rows`)."""
         import pandas as pd  # noqa: PLC0415 - half a second that only this needs
 
         return pd.DataFrame(critical.path_rows(self.view))

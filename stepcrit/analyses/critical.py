@@ -17,7 +17,12 @@ from stepcrit.graph.path import MANY_PATHS
 from stepcrit.graph.segments import Segments
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
-from stepcrit.model.graph import Evidence
+from stepcrit.model.graph import EdgeKind, Evidence
+
+
+_CLASS_LABELS = {int(work): work.label for work in WorkClass}
+_EVIDENCE_LABELS = {int(evidence): evidence.name.lower() for evidence in Evidence}
+_EDGE_LABELS = {int(kind): kind.name.lower() for kind in EdgeKind}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +70,7 @@ def analyze(view: StepGraph) -> CriticalPath:
     by_group: dict[str, int] = dict.fromkeys(("compute", "comm", "copy", "host", "gap"), 0)
     for work, ns in by_class.items():
         by_group[work.group] += ns
-    names = {-1: "opening", **{int(e): e.name.lower() for e in Evidence}}
+    names = {-1: "opening", **_EVIDENCE_LABELS}
     by_evidence = {
         names[int(e)]: int(length[segments.evidence == e].sum()) for e in np.unique(segments.evidence)
     }
@@ -89,21 +94,30 @@ def analyze(view: StepGraph) -> CriticalPath:
 
 
 def path_rows(view: StepGraph) -> list[dict[str, object]]:
-    """The critical path as plain rows, for data frames and JSON."""
+    """The critical path as plain rows in time order, for data frames and JSON.
+
+    Returns:
+        One mapping per stretch: `start_ns`, `end_ns` (since the trace's origin), `length_ns`, `class`,
+        `kind` ("activity" or "gap"), `name` (of a gap: what it delays), `lane`, `evidence` and `entered_by`
+        (of the edge that leads into it; None where the window's opening cuts it).
+    """
     segments, events = view.segments, view.trace.events
-    rows: list[dict[str, object]] = []
-    for i in range(len(segments)):
-        row, evidence = int(segments.row[i]), int(segments.evidence[i])
-        rows.append(
-            {
-                "start_ns": int(segments.start_ns[i]),
-                "end_ns": int(segments.end_ns[i]),
-                "length_ns": int(segments.end_ns[i] - segments.start_ns[i]),
-                "class": WorkClass(int(segments.work[i])).label,
-                "name": events.name_of(row) if row >= 0 else "",
-                "lane": events.lanes[int(segments.lane[i])].words,
-                "evidence": Evidence(evidence).name.lower() if evidence >= 0 else None,
-                "is_gap": bool(segments.is_gap[i]),
-            }
+    columns = (segments.start_ns, segments.end_ns, segments.work, segments.row, segments.lane)
+    edges = (segments.evidence, segments.edge_kind, segments.is_gap)
+    lanes = [lane.words for lane in events.lanes]
+    return [
+        {
+            "start_ns": start,
+            "end_ns": end,
+            "length_ns": end - start,
+            "class": _CLASS_LABELS[work],
+            "kind": "gap" if is_gap else "activity",
+            "name": events.name_of(row) if row >= 0 else "",
+            "lane": lanes[lane],
+            "evidence": _EVIDENCE_LABELS.get(evidence),
+            "entered_by": _EDGE_LABELS.get(kind),
+        }
+        for start, end, work, row, lane, evidence, kind, is_gap in zip(
+            *(column.tolist() for column in (*columns, *edges)), strict=True
         )
-    return rows
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepcrit.analyses.overlap import DeviceTime
 from stepcrit.analyses.ranking import By
 from stepcrit.answers.data import analyze_data, unknown_of
 from stepcrit.answers.figures import Figures, figures
@@ -32,9 +33,9 @@ def answer(view: StepGraph, *, by: By = "op", stream: int | None = None) -> Docu
         Section("", notes=tuple(_opening(f))),
         _path_bar(f),
         _classes(f),
-        Section("Time", notes=tuple(_time(f)), topic="elapsed"),
+        Section("Time", notes=tuple(_time(f)), claim="observed", topic="elapsed"),
         ranking_section(f.ranking, limit=6),
-        Section("Trust", notes=tuple(_trust(f)), topic="evidence"),
+        Section("Trust", notes=tuple(_trust(f)), claim="schedule", topic="evidence"),
         *_closing(told),
     ]
     data = analyze_data(f, told)
@@ -160,18 +161,33 @@ def _time(f: Figures) -> list[Sentence]:
     """Elapsed beside summed time, the device's partition, idle time by cause, the launch queue."""
     lines = [_summed(f)]
     for device in f.devices[:2]:
-        parts = device.partition_ns
-        lines.append(
-            say(
-                "device {}: computing {}, only communicating {}, only copying {}, idle {}",
-                name(device.device), *(share(parts[k], device.window_ns) for k in ("compute", "comm alone", "copy alone", "idle")),
-            )
-        )  # fmt: skip
+        lines += _device_lines(device)
     if f.idle and f.idle.idle_ns:
         causes = list(f.idle.by_cause_ns.items())[:3]
         words = ", ".join("{} {}" for _ in causes)
         values = [v for cause, n in causes for v in (text(cause), share(n, f.idle.idle_ns))]
         lines.append(say(f"idle {{}}, because of: {words}", ns(f.idle.idle_ns), *values))
+    return lines
+
+
+def _device_lines(device: DeviceTime) -> list[Sentence]:
+    """One device's window, by priority; and what ran at once, where anything did."""
+    parts = device.partition_ns
+    shares = (
+        share(parts[kind], device.window_ns) for kind in ("compute", "comm alone", "copy alone", "idle")
+    )
+    lines = [
+        say(
+            "device {}: computing {}, only communicating {}, only copying {}, idle {}",
+            name(device.device),
+            *shares,
+        )
+    ]
+    together = [(kind, n) for kind, n in device.symmetric_ns.items() if "+" in kind and n]
+    if together:
+        words = ", ".join("{} {}" for _ in together)
+        values = [v for kind, n in together for v in (text(kind), share(n, device.window_ns))]
+        lines.append(say(f"at the same time: {words}", *values))
     return lines
 
 

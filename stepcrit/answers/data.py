@@ -14,11 +14,29 @@ from stepcrit.model.steps import Step
 
 Data = dict[str, Any]
 
+CLAIMS = {
+    "steps": "observed",
+    "elapsed": "observed",
+    "critical_path": "schedule",
+    "summed_ns": "observed",
+    "device_busy_ns": "observed",
+    "overlap": "observed",
+    "exposed_comm": "observed; on_critical_path_ns is schedule",
+    "idle_by_cause_ns": "observed",
+    "queue": "observed",
+    "operators": "observed; critical_ns and slack_min_ns are schedule, saving_* are modelled",
+    "ranking": "as operators",
+    "trust": "schedule",
+    "verdict": "schedule; savings are modelled",
+}
+"""What kind of statement each part of the data is (methods 0.2)."""
+
 
 def analyze_data(f: Figures, told: Verdict) -> Data:
     """Everything on the screen, and what it leaves out."""
     path = f.path
     return {
+        "claims": CLAIMS,
         "trace": _trace(f),
         "boundary": str(f.view.steps.boundary),
         "steps": [step_data(s) for s in f.view.steps],
@@ -30,7 +48,6 @@ def analyze_data(f: Figures, told: Verdict) -> Data:
         "latency_ns": f.view.step.latency_ns,
         "microbatches": list(f.view.steps.microbatches),
         "critical_path": {
-            "claim": "schedule",
             "elapsed_ns": path.elapsed_ns,
             "by_class_ns": {work.label: n for work, n in path.by_class_ns.items()},
             "by_group_ns": path.by_group_ns,
@@ -129,7 +146,6 @@ def _trace(f: Figures) -> Data:
 def _elapsed(f: Figures) -> Data:
     e = f.elapsed
     return {
-        "claim": "observed",
         "steady_steps": len(e.used),
         "median_ns": None if e.median_ns is None else round(e.median_ns),
         "low_ns": e.low_ns,
@@ -143,7 +159,6 @@ def _elapsed(f: Figures) -> Data:
 
 def _device(d: Any) -> Data:
     return {
-        "claim": "observed",
         "window_ns": d.window_ns,
         "summed_ns": d.summed_ns,
         "busy_ns": d.busy_ns,
@@ -171,7 +186,6 @@ def _comm(f: Figures) -> Data | None:
 def _queue(f: Figures) -> Data:
     q = f.queue
     return {
-        "claim": "observed",
         "launched": q.count,
         "launch_to_start_ns": q.launch_to_start_ns,
         "launch_to_start_p95_ns": q.p95_ns,
@@ -193,7 +207,6 @@ def _totals(ranking: Ranking) -> Data:
 def _trust(f: Figures) -> Data:
     t = f.trust
     return {
-        "claim": "schedule",
         "evidence_share": t.evidence_share,
         "unexplained_share": t.unexplained_share,
         "untracked_share": t.untracked_share,

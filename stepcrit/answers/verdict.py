@@ -117,8 +117,8 @@ def _evidence(f: Figures) -> list[Sentence]:
     if f.queue.launch_bound_share is not None:
         lines.append(
             say(
-                "{} of {} device starts waited for their launch, the others for device work; launch to start: median {}",
-                share(f.queue.launch_bound_share, 1), count(f.queue.count), ns(f.queue.launch_to_start_ns),
+                "{} of {} device starts waited for their launch, the others for device work; launch to start: median {}, up to {} waiting",
+                share(f.queue.launch_bound_share, 1), count(f.queue.count), ns(f.queue.launch_to_start_ns), count(f.queue.max_depth),
             )
         )  # fmt: skip
     if f.comm_on_path_ns or any(d.comm_ns for d in f.devices):

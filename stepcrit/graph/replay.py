@@ -16,6 +16,10 @@ from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import Int64Array
 
 
+DROP_FIRST_FROM = 3
+"""With at least so many steady periods the first is left out of the mean."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saving:
     """What a change saves of the representative period, in ns, by gap policy."""
@@ -88,7 +92,9 @@ def _measured(view: StepGraph) -> list[list[int]]:
         steady = [s.index for s in steps if s.used and s.opens_at_boundary]
         # A run of steady steps without holes, so that the span between two boundaries is their sum.
         if len(steady) >= 2 and steady[-1] - steady[0] == len(steady) - 1:
-            chosen = range(steady[0] - 1, steady[-1] + 1)
+            # The first replayed period still gains from the head start it was recorded with (methods C.3).
+            first = steady[0] if len(steady) >= DROP_FIRST_FROM else steady[0] - 1
+            chosen = range(first, steady[-1] + 1)
             return [sinks_of(view.trace, view.links, view.steps, steps[i], view.built) for i in chosen]
     if not view.step.opens_at_boundary:
         return [list(view.sinks)]

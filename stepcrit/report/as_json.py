@@ -17,6 +17,7 @@ from stepcrit.model.section import Document
 from stepcrit.report.safe import is_unsafe, visible
 from stepcrit.report.values import sentence_text
 
+_UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -91,7 +92,7 @@ def _harmless(text: str) -> str:
     text = text.replace("##[", "#\\u0023[")
     if text.isascii() and "\x7f" not in text:
         return text
-    return "".join(_escape(c) if is_unsafe(c) and c != "\n" else c for c in text)
+    return _UNUSUAL.sub(lambda m: _escape(m[0]) if is_unsafe(m[0]) else m[0], text)
 
 
 def _escape(char: str) -> str:
