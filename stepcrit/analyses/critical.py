@@ -19,7 +19,6 @@ from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import EdgeKind, Evidence
 
-
 _CLASS_LABELS = {int(work): work.label for work in WorkClass}
 _EVIDENCE_LABELS = {int(evidence): evidence.name.lower() for evidence in Evidence}
 _EDGE_LABELS = {int(kind): kind.name.lower() for kind in EdgeKind}

@@ -15,7 +15,6 @@ from stepcrit.graph.schedule import Lags, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import Int64Array
 
-
 DROP_FIRST_FROM = 3
 """With at least so many steady periods the first is left out of the mean."""
 
