@@ -71,6 +71,7 @@ class Ranking:
         rows: every name with any time in the window.
         self_cpu_ns, device_ns, critical_ns: column totals: tracked host time, summed device time, elapsed.
         replayed: how many names were replayed; the others that are on the path have no saving.
+        period_count: over how many steady periods savings are a mean; 0: the step changed alone.
     """
 
     by: str
@@ -79,6 +80,7 @@ class Ranking:
     device_ns: int
     critical_ns: int
     replayed: int
+    period_count: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +117,7 @@ def analyze(view: StepGraph, by: By, *, replays: int = 10) -> Ranking:
     rows = [_row(table, k, savings.get(k), is_gap=k in gaps) for k in order]
     rows.sort(key=lambda r: (-(r.free.low_ns if r.free else 0), -r.critical_ns, r.name))
     totals = (int(columns.cpu.sum()), int(columns.device.sum()), int(columns.critical.sum()))
-    return Ranking(by, tuple(rows), *totals, len(savings))
+    return Ranking(by, tuple(rows), *totals, len(savings), replay.period_count if replay else 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

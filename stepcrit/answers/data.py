@@ -201,6 +201,7 @@ def _totals(ranking: Ranking) -> Data:
         "device_ns": ranking.device_ns,
         "critical_ns": ranking.critical_ns,
         "replayed": ranking.replayed,
+        "saving_is_mean_of_periods": ranking.period_count,
     }
 
 

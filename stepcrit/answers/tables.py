@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepcrit.analyses.ranking import Ranked, Ranking
-from stepcrit.answers.words import count, say
+from stepcrit.answers.words import count, say, text
 from stepcrit.model.section import Cell, Column, Section, Unit
 
 TITLES = {
@@ -39,7 +39,8 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
     )
     notes = (
         say(
-            "if half, if free: what the step gains, replayed for the top {}; savings do not add up",
+            "if half, if free: what {} gains, replayed for the top {}; savings do not add up",
+            text("a steady step" if ranking.period_count else "this step alone"),
             count(ranking.replayed),
         ),
     )

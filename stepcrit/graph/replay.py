@@ -1,8 +1,11 @@
-"""What a change would make of the steps: durations changed everywhere, the whole capture replayed.
+"""What a change would make of the steps: durations changed, the whole capture replayed.
 
-The saving is a period before minus the same period after, under both gap policies: an interval
-[conservative, optimistic]. A change is applied to every step, because one step changed alone would
-gain what the host's head start hides (methods C.3).
+In steady state the change is applied to every step and the mean period is compared, since one step
+changed alone would gain what the host's head start hides; the first replayed period still has that
+head start and is left out (methods C.3). Without a steady state there is no mean to compare: then only
+the chosen step is changed, and the saving is how much earlier its boundary comes.
+
+Both gap policies are replayed: the saving is an interval [conservative, optimistic].
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 
 from stepcrit.graph.schedule import Lags, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
-from stepcrit.model.arrays import Int64Array
+from stepcrit.model.arrays import BoolArray, Int64Array
 
 DROP_FIRST_FROM = 3
 """With at least so many steady periods the first is left out of the mean."""
@@ -21,7 +24,7 @@ DROP_FIRST_FROM = 3
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What a change saves of the representative period, in ns, by gap policy."""
+    """What a change saves of the step, in ns, by gap policy."""
 
     join_ns: int
     edge_ns: int
@@ -43,62 +46,62 @@ class Replayer:
 
     Attributes:
         view: the step that the answer is about.
-        delays: fixed delays by policy.
-        ends: for each step that is measured, its sinks; the one before the first is the reference.
+        delays: fixed delays by gap policy.
+        ends: sinks of the boundaries between which periods are measured, in time order; one alone
+            when only the chosen step is changed.
+        changeable: nodes to which a change applies.
     """
 
     view: StepGraph
     delays: dict[str, Lags]
     ends: tuple[list[int], ...]
+    changeable: BoolArray
+
+    @property
+    def period_count(self) -> int:
+        """Over how many periods the saving is a mean; 0 when the chosen step is changed alone."""
+        return len(self.ends) - 1
 
     def saving(self, dur_ns: Int64Array) -> Saving:
-        """The mean saving per measured step of new durations, in ns."""
-        return Saving(*(self._saved(dur_ns, self.delays[policy]) for policy in ("join", "edge")))
+        """The saving per step of new durations (one per node), in ns."""
+        graph = self.view.built.graph
+        dur = np.where(self.changeable, dur_ns, graph.dur_ns)
+        return Saving(*(self._saved(dur, self.delays[policy]) for policy in ("join", "edge")))
 
     def _saved(self, dur_ns: Int64Array, delays: Lags) -> int:
         graph = self.view.built.graph
         finish = forward(graph, dur_ns, delays) + dur_ns
-        before = self._span(graph.end_ns, self.view.step.start_ns)
-        after = self._span(finish, graph.t0_ns + self._opening_shift(finish))
-        return (before - after) // max(len(self.ends) - 1, 1)
-
-    def _span(self, finish: Int64Array, opening: int) -> int:
-        """From the first measured boundary (or the window's opening) to the last."""
-        last = int(finish[self.ends[-1]].max())
-        return last - (int(finish[self.ends[0]].max()) if len(self.ends) > 1 else opening)
-
-    def _opening_shift(self, finish: Int64Array) -> int:
-        """Where a first step's window opens after the change: with the work that ran up to it."""
-        view = self.view
-        before = (
-            view.built.host_node_ending(view.step.lane, view.step.start_ns) if view.step.lane >= 0 else -1
-        )
-        start = int(finish[before]) if before >= 0 else view.step.start_ns
-        return start - view.built.graph.t0_ns
+        earlier = [int(graph.end_ns[nodes].max()) - int(finish[nodes].max()) for nodes in self.ends]
+        return (earlier[-1] - earlier[0]) // self.period_count if self.period_count else earlier[0]
 
 
 def replayer(view: StepGraph) -> Replayer:
-    """A replayer for one step: its own period, or the mean over the steady steps when it stands for them."""
+    """A replayer for one step: over the steady steps when it stands for them, else for it alone."""
     delays = {"join": view.delays("join"), "edge": view.delays("edge")}
-    return Replayer(view, delays, tuple(_measured(view)))
+    graph = view.built.graph
+    steady = _steady_boundaries(view)
+    if steady:
+        return Replayer(view, delays, tuple(steady), np.ones(len(graph), np.bool_))
+    own = (graph.start_ns >= view.step.start_ns) & (graph.start_ns < view.step.end_ns)
+    return Replayer(view, delays, (list(view.sinks),), own)
 
 
-def _measured(view: StepGraph) -> list[list[int]]:
-    """Sinks of the boundaries between which the saving is measured, in time order."""
-    steps = view.steps.all
-    index = view.step.index
-    if view.step.used and index == view.steps.representative:
-        steady = [s.index for s in steps if s.used and s.opens_at_boundary]
-        # A run of steady steps without holes, so that the span between two boundaries is their sum.
-        if len(steady) >= 2 and steady[-1] - steady[0] == len(steady) - 1:
-            # The first replayed period still gains from the head start it was recorded with (methods C.3).
-            first = steady[0] if len(steady) >= DROP_FIRST_FROM else steady[0] - 1
-            chosen = range(first, steady[-1] + 1)
-            return [sinks_of(view.trace, view.links, view.steps, steps[i], view.built) for i in chosen]
-    if not view.step.opens_at_boundary:
-        return [list(view.sinks)]
-    before = sinks_of(view.trace, view.links, view.steps, steps[index - 1], view.built)
-    return [before, list(view.sinks)]
+def _steady_boundaries(view: StepGraph) -> list[list[int]]:
+    """Sinks of the boundaries of the steady run, in time order; none when the step does not stand for one."""
+    steps, steady = view.steps, view.steps.steady
+    if (
+        steady is None
+        or steady.first is None
+        or view.step.index != steps.representative
+        or not view.step.used
+    ):
+        return []
+    used = [s.index for s in steps if s.used and s.opens_at_boundary]
+    # A run without holes, so that the span between two boundaries is the sum of its periods.
+    if len(used) < 2 or used[-1] - used[0] != len(used) - 1:
+        return []
+    first = used[0] if len(used) >= DROP_FIRST_FROM else used[0] - 1
+    return [sinks_of(view.trace, view.links, steps, steps[i], view.built) for i in range(first, used[-1] + 1)]
 
 
 def scaled(view: StepGraph, part_ns: Int64Array, numerator: int, denominator: int) -> Int64Array:

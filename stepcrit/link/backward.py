@@ -7,6 +7,7 @@ own (one per device).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,17 @@ import numpy as np
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 
-BACKWARD = "autograd::engine::evaluate_function"
+_BACKWARD = re.compile(r"^autograd::engine::evaluate_function|^torch::autograd::|Backward\d*$")
+# The second and third are all that traces before the engine's own range (PyTorch < 1.9) have.
+
+
+def is_backward(name: str) -> bool:
+    """Whether an operator is evaluated by the autograd engine.
+
+    >>> is_backward("autograd::engine::evaluate_function: MmBackward0"), is_backward("CudnnBatchNormBackward")
+    (True, True)
+    """
+    return bool(_BACKWARD.search(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +48,9 @@ class Pass:
 
 def backward_passes(events: EventTable) -> tuple[Pass, ...]:
     """Every backward pass, by thread and time."""
-    named = np.array([name.startswith(BACKWARD) for name in events.names], np.bool_)
+    named = np.array([is_backward(name) for name in events.names], np.bool_)
     ops = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
-    backward = ops & named[events.name] if len(events) else ops
+    backward = (events.kind == EventKind.CPU_OP) & named[events.name] if len(events) else ops
     if not backward.any():
         return ()
     forward = ops & ~backward & ~_inside(events, backward)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from stepcrit.graph.claims import Claims, HandoverClaim
 from stepcrit.graph.scene import Scene
-from stepcrit.link.backward import BACKWARD, Pass, backward_passes
+from stepcrit.link.backward import Pass, backward_passes, is_backward
 from stepcrit.model.events import EventKind
 from stepcrit.model.graph import Evidence
 
@@ -68,7 +68,7 @@ def _is_backward(scene: Scene, row: int) -> bool:
     if row >= 0 and scene.events.kind[row] == EventKind.RUNTIME and scene.links.parent[row] < 0:
         return True
     while row >= 0:
-        if scene.events.name_of(row).startswith(BACKWARD):
+        if is_backward(scene.events.name_of(row)):
             return True
         row = int(scene.links.parent[row])
     return False

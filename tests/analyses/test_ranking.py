@@ -1,0 +1,220 @@
+"""Ranked names: columns that add up to stated totals, self times only, and savings worked by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stepcrit.analyses import ranking
+from stepcrit.analyses.ranking import GROUPINGS, Ranked
+from stepcrit.errors import UsageError
+from stepcrit.graph.replay import Saving
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.model.events import DEVICE_KINDS
+from stepcrit.session import Options, Trace, load
+from tests.builders import trace
+
+Event = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+PARTS = json.loads((ROOT / "tests" / "golden" / "parts.json").read_text(encoding="utf-8"))
+FILES = sorted((ROOT / "fixtures").glob("*/*.json.gz"))
+
+
+def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
+    pid, tid = place
+    return {
+        "cat": cat,
+        "name": name,
+        "ts": span[0],
+        "dur": span[1] - span[0],
+        "pid": pid,
+        "tid": tid,
+        "args": args,
+    }
+
+
+def op(name: str, start: int, end: int) -> Event:
+    return event("cpu_op", name, (start, end), (1, 1))
+
+
+def call(name: str, start: int, end: int, corr: int) -> Event:
+    return event("cuda_runtime", name, (start, end), (1, 1), correlation=corr)
+
+
+def kernel(name: str, start: int, end: int, corr: int, stream: int = 7) -> Event:
+    return event("kernel", name, (start, end), (0, stream), correlation=corr, stream=stream)
+
+
+def view_of(*chrome: Event) -> StepGraph:
+    return Trace(trace(chrome), Options()).view()
+
+
+def rows(view: StepGraph, by: str, **options: int) -> dict[str, Ranked]:
+    """Rows by name."""
+    return {row.name: row for row in ranking.analyze(view, by, **options).rows}  # type: ignore[arg-type]
+
+
+# --- conservation ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_columns_of_every_grouping_add_up_to_what_they_divide(path: Path) -> None:
+    view = load(path).view()
+    events, step = view.trace.events, view.step
+    inside = events.is_kind(*DEVICE_KINDS)
+    device = np.minimum(events.end_ns[inside], step.end_ns) - np.maximum(
+        events.start_ns[inside], step.start_ns
+    )
+    pieces = view.links.pieces
+    tracked = np.minimum(pieces.end_ns, step.host_end_ns) - np.maximum(pieces.start_ns, step.host_start_ns)
+    totals = (
+        int(tracked[(pieces.owner >= 0) & (tracked > 0)].sum()),
+        int(device[device > 0].sum()),
+        step.elapsed_ns,
+    )
+    asked = 0
+    for by in GROUPINGS:
+        try:
+            found = ranking.analyze(view, by, replays=0)  # type: ignore[arg-type]
+        except UsageError:
+            assert by in ("module", "line")
+            continue
+        asked += 1
+        sums = [
+            sum(getattr(row, name) for row in found.rows)
+            for name in ("self_cpu_ns", "device_ns", "critical_ns")
+        ]
+        assert tuple(sums) == totals, by
+        assert (found.self_cpu_ns, found.device_ns, found.critical_ns) == totals, by
+        assert len({row.name for row in found.rows}) == len(found.rows), by
+        assert all(min(row.calls, row.self_cpu_ns, row.device_ns, row.critical_ns) >= 0 for row in found.rows)
+    assert asked >= 3
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_savings_of_names_off_the_path_are_nothing_and_others_only_where_replayed(path: Path) -> None:
+    found = ranking.analyze(load(path).view(), "op", replays=2)
+    for row in found.rows:
+        if row.side == "gap":
+            assert (row.half, row.free, row.slack_min_ns) == (None, None, None)
+        elif not row.critical_ns:
+            assert (row.half, row.free) == (Saving(0, 0), Saving(0, 0))
+    replayed = [row for row in found.rows if row.critical_ns and row.free is not None]
+    assert len(replayed) == found.replayed <= 2
+
+
+# --- E01: nested operators ---------------------------------------------------------------------
+
+
+def nested() -> StepGraph:
+    """The golden operators with their launches; kernels queue up behind them."""
+    # host  |outer 0..100: |inner1 10..40: l1 15..20|  |inner2 50..70: l3 55..60|   l2 80..85  |
+    # s7                              [k1 22......52]            [k3 62..67]           [k2 90..102]
+    given = PARTS["rollup"]["given"]
+    ops = [op(name, start, start + dur) for name, (start, dur) in given["ops"].items()]
+    calls = [
+        call("cudaLaunchKernel", start, start + dur, int(i)) for i, (start, dur) in given["launches"].items()
+    ]
+    starts = {"1": 22, "3": 62, "2": 90}
+    kernels = [kernel(f"k{i}", at, at + given["kernels"][i][0], int(i)) for i, at in starts.items()]
+    return view_of(event("user_annotation", "ProfilerStep#1", (0, 100), (1, 1)), *ops, *calls, *kernels)
+
+
+def test_operators_have_self_times_only() -> None:
+    found = rows(nested(), "op")
+    for name, expect in PARTS["rollup"]["expect"].items():
+        assert found[name].self_cpu_ns == expect["cpu_self"] * 1000
+        assert found[name].device_ns == expect["device_self"] * 1000
+        assert found[name].calls == 1
+    runtime = sum(expect["runtime"] for expect in PARTS["rollup"]["expect"].values())
+    assert (found["cudaLaunchKernel"].self_cpu_ns, found["cudaLaunchKernel"].calls) == (runtime * 1000, 3)
+    assert sum(row.self_cpu_ns for row in found.values()) == 100_000
+
+
+def test_kernels_are_named_by_themselves_and_the_host_is_one_row() -> None:
+    found = rows(nested(), "kernel")
+    assert {name: row.device_ns for name, row in found.items() if row.device_ns} == {
+        "k1": 30_000,
+        "k2": 12_000,
+        "k3": 5_000,
+    }
+    assert (found["(host)"].self_cpu_ns, found["(host)"].device_ns) == (100_000, 0)
+
+
+# --- slack and savings by hand -----------------------------------------------------------------
+
+
+def diamond() -> StepGraph:
+    """Two queues of which the longer one decides."""
+    # host  |op  la 2..4   lb 6..8   30|      path: op 0-2, la 2-4, gap 4-5, a 5-25
+    # s7        [a 5.............25]
+    # s20                 [b 9....20]         b may end 5 later
+    return view_of(
+        op("op", 0, 30),
+        call("la", 2, 4, 1),
+        call("lb", 6, 8, 2),
+        kernel("a", 5, 25, 1),
+        kernel("b", 9, 20, 2, 20),
+    )
+
+
+def us(saving: Saving | None) -> tuple[int, int] | None:
+    return saving and (saving.low_ns // 1000, saving.high_ns // 1000)
+
+
+def test_slack_and_savings_of_kernels_are_the_hand_worked_ones() -> None:
+    found = rows(diamond(), "kernel")
+    assert {
+        name: (row.critical_ns // 1000, us(row.half), us(row.free), row.side) for name, row in found.items()
+    } == {
+        "a": (20, (5, 5), (5, 5), "device"),
+        "b": (0, (0, 0), (0, 0), "device"),
+        "(host)": (4, (2, 2), (4, 4), "host"),
+        "(launch latency)": (1, None, None, "gap"),
+    }
+    assert {name: found[name].slack_min_ns for name in "ab"} == {"a": 0, "b": 5_000}
+
+
+def test_savings_of_host_names_shorten_their_own_time_only() -> None:
+    found = rows(diamond(), "kernel"), rows(diamond(), "class")
+    assert us(found[1]["launch"].half) == (1, 1)
+    assert us(found[1]["launch"].free) == (2, 2)
+    assert us(found[1]["host op"].free) == (2, 2)
+    assert us(found[0]["(host)"].free) == (4, 4)
+
+
+def test_rows_come_by_saving_then_path_then_name() -> None:
+    names = [row.name for row in ranking.analyze(diamond(), "kernel").rows]
+    assert names == ["a", "(host)", "(launch latency)", "b"]
+
+
+def test_full_saving_is_at_least_the_half_one_and_at_most_the_time_on_the_path() -> None:
+    """From a fixed opening, on one schedule: invariants 5 and 6."""
+    for view in (diamond(), nested()):
+        for by in ("op", "kernel", "class"):
+            for row in rows(view, by, replays=99).values():
+                if row.half and row.free:
+                    assert 0 <= row.half.low_ns <= row.free.low_ns
+                    assert row.half.high_ns <= row.free.high_ns
+                    assert row.free.low_ns <= row.critical_ns
+
+
+def test_orphan_and_unattributed_work_have_rows_of_their_own() -> None:
+    view = view_of(op("op", 10, 30), call("la", 2, 4, 1), kernel("a", 5, 25, 1), kernel("b", 26, 28, 99))
+    found = rows(view, "op")
+    assert found[ranking.UNATTRIBUTED].device_ns == 20_000
+    assert found[ranking.ORPHAN].device_ns == 2_000
+
+
+@pytest.mark.parametrize(
+    ("by", "missing"), [("module", "no modules in this trace"), ("line", "no Python lines in this trace")]
+)
+def test_grouping_that_the_trace_does_not_record_is_refused(by: str, missing: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        rows(diamond(), by)
+    assert refusal.value.what.startswith(missing)
+    assert "with_stack=True" in refusal.value.do
