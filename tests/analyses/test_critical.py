@@ -74,7 +74,9 @@ def test_window_paths_are_the_golden_ones(case: dict[str, Any]) -> None:
     assert [us_path(made.view(i))[0][0] for i in (1, 2, 3)] == expect["coupled_through"]
 
 
-@pytest.mark.parametrize(("case", "coupling"), zip(GOLDEN, (WorkClass.KERNEL, WorkClass.LAUNCH), strict=True))
+@pytest.mark.parametrize(
+    ("case", "coupling"), list(zip(GOLDEN, (WorkClass.KERNEL, WorkClass.LAUNCH), strict=True))
+)
 def test_coupling_is_what_the_window_opens_in(case: dict[str, Any], coupling: WorkClass) -> None:
     assert critical.analyze(pipeline(case["given"]).view(2)).coupling == coupling
 
@@ -94,8 +96,8 @@ def test_stretch_that_the_opening_cuts_is_entered_through_the_opening_or_its_own
 def test_path_rows_say_what_the_segments_say() -> None:
     view = pipeline(GOLDEN[1]["given"]).view(2)
     rows = critical.path_rows(view)
-    assert [(row["name"], row["class"], row["length_ns"], row["is_gap"]) for row in rows] == [
-        ("c2", "launch", 18_000, False), ("g2", "launch latency", 2_000, True), ("g2", "other kernel", 10_000, False),
+    assert [(row["name"], row["class"], row["length_ns"], row["kind"]) for row in rows] == [
+        ("c2", "launch", 18_000, "activity"), ("g2", "launch latency", 2_000, "gap"), ("g2", "other kernel", 10_000, "activity"),
     ]  # fmt: skip
     assert [row["lane"] for row in rows] == ["thread 1", "device 0 stream 7", "device 0 stream 7"]
 

@@ -47,7 +47,7 @@ def learned(chrome: list[Event]) -> tuple[dict[EdgeKind, int], tuple[str, ...]]:
 def idle_queue(count: int) -> list[Event]:
     """Every kernel finds its queue idle: kernel i starts 5 + i after its launch point."""
     # host  |l0|        |l1|         |l2| ...       every 100
-    # s7         [k0]        [k1]          [k2]
+    # s7         |k0|        |k1|          |k2|
     chrome: list[Event] = []
     for i in range(count):
         at = 100 * i

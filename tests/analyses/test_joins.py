@@ -1,0 +1,96 @@
+"""Runner-up chains: the binding predecessor, the next one, and how far behind it is; times in µs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepcrit.analyses import joins
+from stepcrit.analyses.joins import Join
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.model.graph import EdgeKind, Evidence
+from stepcrit.session import Options, Trace, load
+from tests.builders import trace
+
+Event = dict[str, Any]
+FILES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/*.json.gz"))
+
+
+def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
+    pid, tid = place
+    return {
+        "cat": cat,
+        "name": name,
+        "ts": span[0],
+        "dur": span[1] - span[0],
+        "pid": pid,
+        "tid": tid,
+        "args": args,
+    }
+
+
+def view_of(start: int, launched: int) -> StepGraph:
+    """Two kernels of one queue: the second starts at `start`, and its launch returns at `launched`."""
+    # host  |op  la 2..4 ...... lb ..launched |
+    # s7        [a 5............25]   [b start..50]
+    chrome = [
+        event("cpu_op", "op", (0, 50), (1, 1)),
+        event("cuda_runtime", "la", (2, 4), (1, 1), correlation=1),
+        event("cuda_runtime", "lb", (launched - 2, launched), (1, 1), correlation=2),
+        event("kernel", "a", (5, 25), (0, 7), correlation=1, stream=7),
+        event("kernel", "b", (start, 50), (0, 7), correlation=2, stream=7),
+    ]
+    return Trace(trace(chrome), Options()).view()
+
+
+def told(view: StepGraph, join: Join) -> tuple[str, int, EdgeKind, EdgeKind, Evidence]:
+    assert view.node_name(join.node) == "b"
+    return (
+        view.node_name(join.binding),
+        join.margin_ns,
+        join.binding_kind,
+        join.runner_up_kind,
+        join.runner_up_evidence,
+    )
+
+
+@pytest.mark.parametrize(
+    ("launched", "expected"),
+    [
+        (12, ("a", 13_000, EdgeKind.STREAM, EdgeKind.LAUNCH, Evidence.ID)),
+        (28, ("op", 3_000, EdgeKind.LAUNCH, EdgeKind.STREAM, Evidence.ORDER)),
+        (
+            25,
+            ("op", 0, EdgeKind.LAUNCH, EdgeKind.STREAM, Evidence.ORDER),
+        ),  # a tie: the id is the better evidence
+    ],
+)
+def test_join_names_the_binding_edge_the_next_and_the_margin(
+    launched: int, expected: tuple[Any, ...]
+) -> None:
+    view = view_of(30, launched)
+    (join,) = joins.analyze(view)
+    assert told(view, join) == expected
+    assert join.at_ns == 30_000
+
+
+def test_chain_with_one_predecessor_each_has_no_join() -> None:
+    chrome = [
+        event("cpu_op", "op", (0, 10), (1, 1)),
+        event("cuda_runtime", "la", (2, 4), (1, 1), correlation=1),
+        event("kernel", "a", (5, 25), (0, 7), correlation=1, stream=7),
+    ]
+    assert joins.analyze(Trace(trace(chrome), Options()).view()) == ()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_margins_are_never_negative_and_closest_comes_first(path: Path) -> None:
+    view = load(path).view()
+    found = joins.analyze(view)
+    margins = [join.margin_ns for join in found]
+    assert margins == sorted(margins)
+    assert min(margins, default=0) >= 0
+    assert all(view.step.start_ns < join.at_ns <= view.step.end_ns for join in found)
+    assert all(join.binding != join.runner_up for join in found)
