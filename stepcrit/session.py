@@ -81,6 +81,11 @@ class Trace:
             UnusableInputError: there is nothing to build a graph of, or no host to launch from.
         """
         _check_usable(self.raw, self.links, device_only=self.options.device_only)
+        if self.options.device_only and self.steps.boundary in (Boundary.HOST, Boundary.LAUNCH):
+            raise UsageError(
+                f"the {self.steps.boundary} boundary is on the host, which --device-only leaves out",
+                do="use --boundary device or update",
+            )
         rules = Rules(strict=self.options.strict, device_only=self.options.device_only)
         boundaries = [(s.lane, at) for s in self.steps if s.lane >= 0 for at in (s.end_ns, s.host_end_ns)]
         built = build_graph(
@@ -266,9 +271,11 @@ def _with_floors(built: TraceGraph, floors: str | Mapping[EdgeKind, int]) -> Tra
     """The same graph with arrivals read under class floors."""
     if floors == "none":
         return built
+    notes: tuple[str, ...] = ()
     if isinstance(floors, str):
-        floors, _ = learn_floors(built)
-    return replace(built, arrivals=observe(built.graph, floors))
+        floors, notes = learn_floors(built)
+    graph = replace(built.graph, notes={**built.graph.notes, **dict.fromkeys(notes, 1)})
+    return replace(built, graph=graph, arrivals=observe(graph, floors))
 
 
 __all__ = ["Boundary", "CriticalPath", "Graph", "Options", "StepOptions", "Trace", "find_step", "load"]

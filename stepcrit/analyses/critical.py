@@ -33,7 +33,7 @@ class CriticalPath:
         by_class_ns: WorkClass -> time on the path, largest first.
         by_group_ns: compute, comm, copy, host, gap -> time on the path.
         by_evidence_ns: evidence of the edge through which each stretch was entered -> time; "opening"
-            is the stretch that the window's opening cuts.
+            is time that waited for nothing in the trace.
         ties: equally late alternatives met.
         path_count: distinct critical paths.
         path_count_capped: whether there may be more.

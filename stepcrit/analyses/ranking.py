@@ -99,8 +99,8 @@ def analyze(view: StepGraph, by: By, *, replays: int = 10) -> Ranking:
     Args:
         view: the step.
         by: what a row stands for.
-        replays: how many names to replay, in order of time on the path; a name off the path saves
-            nothing, which needs no replay (methods 0.6, invariant 5).
+        replays: how many names to replay, in order of time on the path. Where this step alone is
+            changed, a name off its path saves nothing, which needs no replay (methods 0.6, invariant 5).
 
     Raises:
         UsageError: the trace has no modules, or no lines.
@@ -112,12 +112,15 @@ def analyze(view: StepGraph, by: By, *, replays: int = 10) -> Ranking:
     order = sorted(present.tolist(), key=lambda k: (-int(columns.critical[k]), keys.labels[k]))
     gaps = set(keys.gap_of_class.values())
     chosen = [k for k in order if columns.critical[k] > 0 and k not in gaps][:replays]
-    replay = replayer(view) if chosen else None
-    savings = {k: table.savings(k, replay) for k in chosen if replay is not None}
-    rows = [_row(table, k, savings.get(k), is_gap=k in gaps) for k in order]
+    replay = replayer(view)
+    savings = {k: table.savings(k, replay) for k in chosen}
+    # Off this step's path is off every path only where this step alone is changed (invariant 5).
+    off_path = None if replay.period_count else (Saving(0, 0), Saving(0, 0))
+    none = {k: off_path for k in order if not columns.critical[k] and k not in gaps}
+    rows = [_row(table, k, savings.get(k, none.get(k)), is_gap=k in gaps) for k in order]
     rows.sort(key=lambda r: (-(r.free.low_ns if r.free else 0), -r.critical_ns, r.name))
     totals = (int(columns.cpu.sum()), int(columns.device.sum()), int(columns.critical.sum()))
-    return Ranking(by, tuple(rows), *totals, len(savings), replay.period_count if replay else 0)
+    return Ranking(by, tuple(rows), *totals, len(savings), replay.period_count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,12 +165,13 @@ class _Table:
         )
 
     def savings(self, key: int, replay: Replayer) -> tuple[Saving, Saving]:
-        """Half and free."""
+        """Half and free; the mean of a finite run may fall a little below 0, which shorter work cannot mean."""
         nodes = self.device_nodes(key)
         part = (
             np.where(nodes, self.view.built.graph.dur_ns, 0) if self.on_device(key) else self.host_part(key)
         )
-        return replay.saving(scaled(self.view, part, 1, 2)), replay.saving(scaled(self.view, part, 1, 1))
+        half, free = (replay.saving(scaled(self.view, part, 1, n)) for n in (2, 1))
+        return half.at_least_zero(), free.at_least_zero()
 
     def slack_min(self, key: int) -> int | None:
         """The least slack of the key's nodes inside the window."""
@@ -180,8 +184,6 @@ class _Table:
 def _row(table: _Table, key: int, saving: tuple[Saving, Saving] | None, *, is_gap: bool) -> Ranked:
     columns = table.columns
     critical = int(columns.critical[key])
-    if saving is None and not critical and not is_gap:
-        saving = (Saving(0, 0), Saving(0, 0))
     return Ranked(
         table.keys.labels[key],
         int(columns.calls[key]),

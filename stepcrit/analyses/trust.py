@@ -25,7 +25,7 @@ class Trust:
     """How well the graph explains this step; shares 0..1.
 
     Attributes:
-        evidence_share: evidence name -> share of path time; "opening" for the stretch cut by the window.
+        evidence_share: evidence name -> share of path time; "opening" for time that waited for nothing in the trace.
         unexplained_share: path time in gaps far above what is usual for their class.
         untracked_share: path time in which no event was open on the host.
         starts: device activities that start in the window.

@@ -14,8 +14,10 @@ RECIPE = (
     "    enable_cuda_sync_events=True)",
     "with torch.profiler.profile(",
     "    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],",
-    "    schedule=schedule(skip_first=10, wait=1, warmup=2, active=5),",
-    "    record_shapes=True, experimental_config=config) as prof:",
+    "    schedule=schedule(skip_first=10, wait=1, warmup=2, active=5, repeat=1),",
+    "    record_shapes=True, experimental_config=config,",
+    '    on_trace_ready=lambda p: p.export_chrome_trace("trace.json.gz"),',
+    ") as prof:",
     "    for batch in loader: train_step(batch); prof.step()",
     "(with_stack=True only in a second, short recording: it slows the host)",
 )

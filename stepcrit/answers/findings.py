@@ -18,6 +18,9 @@ CODES = {
     "backward pass whose calling thread does not wait: hand-over by timing only": "G209",
     "dependency inferred from timing only": "G210",
     "cycle broken at its worst edge": "G211",
+    "event wait inferred from a wait call and timing": "G213",
+    "floor of launch edges: fewer than 20 samples, taken as 0": "G214",
+    "floor of stream edges: fewer than 20 samples, taken as 0": "G214",
 }
 """Notes of the graph's construction (methods 0.4: nothing is dropped or clamped silently)."""
 

@@ -28,9 +28,7 @@ def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[str, ...
         if len(samples) >= MIN_SAMPLES:
             floors[kind] = int(np.percentile(samples, PERCENTILE))
         else:
-            notes.append(
-                f"floor of {kind.name.lower()} edges: {len(samples)} samples, {MIN_SAMPLES} needed; taken as 0"
-            )
+            notes.append(f"floor of {kind.name.lower()} edges: fewer than {MIN_SAMPLES} samples, taken as 0")
     return floors, tuple(notes)
 
 

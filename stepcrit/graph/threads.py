@@ -22,6 +22,7 @@ class Cuts:
     at: set[int] = field(default_factory=set)
     blocked: list[tuple[int, int]] = field(default_factory=list)
     empty: set[int] = field(default_factory=set)
+    anchors: set[int] = field(default_factory=set)  # instants that something hangs on from before
     sync: dict[int, int] = field(default_factory=dict)  # start of a sync node -> its call
 
 
@@ -65,6 +66,7 @@ def collect_cuts(
     cuts: dict[int, Cuts] = defaultdict(Cuts)
     for claim in claims.launch:
         cuts[claim.lane].at.add(claim.at_ns)
+        cuts[claim.lane].anchors.add(claim.at_ns)
     for wait in claims.wait:
         end = int(events.end_ns[wait.call])
         lane = cuts[int(events.lane[wait.call])]
@@ -75,6 +77,7 @@ def collect_cuts(
             lane.empty.add(end)
     for hand in claims.handover:
         cuts[hand.src_lane].at.add(hand.src_ns)
+        cuts[hand.src_lane].anchors.add(hand.src_ns)
         cuts[hand.dst_lane].at.update((hand.idle_ns, hand.dst_ns))
         cuts[hand.dst_lane].blocked.append((hand.idle_ns, hand.dst_ns))
     for boundary_lane, at in boundaries:
@@ -120,7 +123,7 @@ def _cut_lane(pieces: Pieces, lane: int, cuts: Cuts, *, full: bool) -> tuple[Int
     start, end = at[:-1], at[1:]
     free = ~covers(union(*_columns(cuts.blocked)), start)
     # A launch from the very first instant of a thread needs something to hang on: an empty marker.
-    empty = np.array(sorted(cuts.empty | ({first} & cuts.at)), np.int64)
+    empty = np.array(sorted(cuts.empty | ({first} & cuts.anchors)), np.int64)
     start, end = np.concatenate((start[free], empty)), np.concatenate((end[free], empty))
     order = np.lexsort((end, start))
     start, end = start[order], end[order]

@@ -26,6 +26,8 @@ KERNEL_NAMES: tuple[tuple[WorkClass, tuple[str, ...]], ...] = (
     # A compiled kernel is named after everything fused into it: only a matmul template is one thing.
     (WorkClass.GEMM, (r"^triton_(mm|bmm)|^triton_tem_fused_\w*(mm|linear)",)),
     (WorkClass.COMPILED, (r"^triton_|^triton\d|_fused_.*_\d+$",)),
+    (WorkClass.NORM, (r"(rms|layer|group|batch|instance)_?norm",)),
+    (WorkClass.REDUCTION, (r"^(void )?(at::native::)?reduce_kernel<",)),
     (WorkClass.ATTENTION, (r"flash|fmha|attention|attn|paged|mla_|_mha_|sdpa|sage_|softmax_warp.*masked",)),
     (
         WorkClass.OPTIMIZER,
@@ -39,7 +41,10 @@ KERNEL_NAMES: tuple[tuple[WorkClass, tuple[str, ...]], ...] = (
             r"fft[12]d_[rc]2[rc]_|flip_filter|Im2d2Col|cask_cudnn::compute",
         ),
     ),
-    (WorkClass.NORM, (r"norm|bn_(fw|bw)|welford|GammaBetaBackward|RowwiseMoments",)),
+    (
+        WorkClass.NORM,
+        (r"norm(?!al)|bn_(fw|bw)|welford|GammaBeta|RowwiseMoments|Compute(Backward)?FusedParams",),
+    ),
     (
         WorkClass.GEMM,
         (
@@ -53,7 +58,7 @@ KERNEL_NAMES: tuple[tuple[WorkClass, tuple[str, ...]], ...] = (
     ),
     (
         WorkClass.REDUCTION,
-        (r"reduce(?!d)|softmax|cross_entropy|nll_loss|argmax|topk|cumsum|DeviceScan|sort|argm",),
+        (r"reduce(?!d)|softmax|cross_entropy|nll_loss|NLLCriterion|argmax|topk|cumsum|DeviceScan|sort|argm",),
     ),
     (
         WorkClass.ELEMENTWISE,

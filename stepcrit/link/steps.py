@@ -19,7 +19,7 @@ from stepcrit.link.microbatch import microbatches
 from stepcrit.link.steady import steady_window
 from stepcrit.link.stepmarks import PROFILER_STEP, rows_named
 from stepcrit.model.arrays import NONE, Int64Array
-from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
+from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Steady, Step, Steps
 
@@ -99,6 +99,8 @@ def _optimizer_rows(events: EventTable, regex: str | None) -> Int64Array:
     if rows.size:
         last = events.name[rows[np.argmax(events.end_ns[rows])]]
         rows = rows[events.name[rows] == last]
+        reach = np.maximum.accumulate(events.end_ns[rows])
+        rows = rows[np.concatenate(([True], events.start_ns[rows][1:] >= reach[:-1]))]
     return rows
 
 
@@ -165,7 +167,11 @@ def _capture(view: _View) -> Window:
         return Window("whole capture", 0, 0, NONE)
     lane = int(np.bincount(events.lane[host]).argmax()) if host.size else NONE
     end = _host_end(events, lane) if host.size else int(events.end_ns[device].max())
-    return Window("whole capture", int(events.start_ns[rows].min()), end, lane)
+    own = np.flatnonzero(
+        (events.lane == lane) & events.is_kind(*HOST_KINDS)
+    )  # calls before the first operator too
+    start = int(events.start_ns[np.concatenate((rows, own))].min())
+    return Window("whole capture", start, end, lane)
 
 
 def _host_end(events: EventTable, lane: int) -> int:
@@ -216,11 +222,8 @@ def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step,
         end = max(end, start)
         label = window.label
         count = len(view.device) if whole else len(rows)
-        steps.append(
-            Step(
-                i, label, window.start_ns, window.end_ns, start, end, window.lane, count, previous is not None
-            )
-        )
+        place = (window.start_ns, window.end_ns, start, end, window.lane)
+        steps.append(Step(i, label, *place, count, _update_of(view, window), previous is not None))
         previous = end
     return tuple(steps)
 
@@ -233,17 +236,31 @@ def _instant(view: _View, window: Window, rows: Int64Array, boundary: Boundary) 
     if boundary == Boundary.LAUNCH:
         return int(events.end_ns[view.links.launch[rows]].max(initial=0)) or window.end_ns
     if boundary == Boundary.UPDATE:
-        ranges = view.optimizer[
-            (events.end_ns[view.optimizer] <= window.end_ns)
-            & (events.start_ns[view.optimizer] >= window.start_ns)
-        ]
-        if not ranges.size:
+        update = _update_of(view, window)
+        if update < 0:
             return window.end_ns
-        inside = rows[view.links.in_optimizer[rows] == ranges[-1]]
-        return int(events.end_ns[inside].max(initial=int(events.end_ns[ranges[-1]])))
+        inside = _launched_in(events, view.links, rows, update)
+        return int(events.end_ns[inside].max(initial=int(events.end_ns[update])))
     if window.label == "whole capture":
         rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
     return int(events.end_ns[rows].max(initial=0)) or window.end_ns
+
+
+def _update_of(view: _View, window: Window) -> int:
+    """The last optimizer range inside a window, -1 when there is none."""
+    start, end = view.events.start_ns[view.optimizer], view.events.end_ns[view.optimizer]
+    inside = view.optimizer[(end <= window.end_ns) & (start >= window.start_ns)]
+    return int(inside[-1]) if inside.size else NONE
+
+
+def _launched_in(events: EventTable, links: Links, rows: Int64Array, around: int) -> Int64Array:
+    """Those of some launched device rows whose launch call lies in a host range, on its thread."""
+    call = links.launch[rows]
+    inside = (events.start_ns[call] >= events.start_ns[around]) & (
+        events.start_ns[call] < events.end_ns[around]
+    )
+    found: Int64Array = rows[inside & (events.lane[call] == events.lane[around])]
+    return found
 
 
 def boundary_rows(events: EventTable, links: Links, steps: Steps, step: Step) -> Int64Array:
@@ -257,9 +274,8 @@ def boundary_rows(events: EventTable, links: Links, steps: Steps, step: Step) ->
     device = device[launch >= 0]
     issued = events.start_ns[links.launch[device]]
     rows = device[(issued >= step.host_start_ns) & (issued < step.host_end_ns)]
-    if steps.boundary == Boundary.UPDATE:
-        inside = rows[links.in_optimizer[rows] >= 0]
-        rows = inside[events.end_ns[inside] <= step.end_ns]
+    if steps.boundary == Boundary.UPDATE and step.update >= 0:
+        return _launched_in(events, links, rows, step.update)
     return rows
 
 

@@ -29,6 +29,7 @@ class Step:
         end_ns: its own boundary.
         lane: the host thread that its window lies on, -1 for the whole capture.
         device_count: device activities launched inside its window.
+        update: event row of the optimizer range that ends the window's last update, -1 without one.
         opens_at_boundary: whether start_ns is the previous step's boundary, so that elapsed_ns is a period.
         used: whether it belongs to the steady sample.
         why_not: why it does not, in words.
@@ -42,6 +43,7 @@ class Step:
     end_ns: int
     lane: int
     device_count: int
+    update: int
     opens_at_boundary: bool
     used: bool = True
     why_not: str = ""

@@ -71,20 +71,20 @@ def test_launch_floor_is_the_fifth_percentile_of_launches_on_an_idle_queue() -> 
     """Waits 5..24: the 5th percentile lies 0.95 above the least."""
     floors, notes = learned(idle_queue(20))
     assert floors == {EdgeKind.LAUNCH: 5_950}
-    assert notes == ("floor of stream edges: 0 samples, 20 needed; taken as 0",)
+    assert notes == ("floor of stream edges: fewer than 20 samples, taken as 0",)
 
 
 def test_stream_floor_is_the_fifth_percentile_of_gaps_behind_early_launches() -> None:
     """Gaps 1..25: the 5th percentile lies 1.2 above the least."""
     floors, notes = learned(deep_queue(26))
     assert floors == {EdgeKind.STREAM: 2_200}
-    assert notes == ("floor of launch edges: 1 samples, 20 needed; taken as 0",)
+    assert notes == ("floor of launch edges: fewer than 20 samples, taken as 0",)
 
 
 def test_class_below_twenty_samples_has_no_floor_and_says_so() -> None:
     floors, notes = learned(idle_queue(19))
     assert floors == {}
-    assert notes[0] == "floor of launch edges: 19 samples, 20 needed; taken as 0"
+    assert notes[0] == "floor of launch edges: fewer than 20 samples, taken as 0"
     assert len(notes) == 2
 
 

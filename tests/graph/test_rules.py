@@ -195,7 +195,11 @@ EVENT_UNSIGNED = Case(
     [*WAITING, waits(wait_on_stream=2**32 - 1)], BY_A, BY_HOST,
 )  # fmt: skip
 INFERRED = Case(
-    "a wait call without records is taken to wait for what had just ended", WAITING, BY_A, BY_HOST
+    "a wait call without records is taken to wait for what had just ended",
+    WAITING,
+    BY_A,
+    BY_HOST,
+    notes={"event wait inferred from a wait call and timing": 1},
 )
 
 # host  |op  la |                 without a launch nothing says why a did not start at 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from stepcrit import errors
 from stepcrit.analyses import idle, ranking
 from stepcrit.answers.findings import CODES
 from stepcrit.answers.words import EDGE_WORDS
+from stepcrit.cli.demo import DEMO_TRACE
+from stepcrit.cli.main import run
 from stepcrit.errors import InternalError, StepcritError, UsageError
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Evidence
@@ -91,8 +94,32 @@ def test_every_topic_that_an_answer_names_is_a_topic(name: str) -> None:
 
 @pytest.mark.parametrize("work", WorkClass)
 def test_every_class_leads_to_a_text_that_says_what_is_in_it(work: WorkClass) -> None:
-    assert re.search(rf"(^|, |; |: ){re.escape(work.label)}\W", show(work.label), re.MULTILINE)
+    text = show(work.label)
+    assert re.search(rf"(^|, |; |: ){re.escape(work.label)}\W", text, re.MULTILINE | re.IGNORECASE)
     assert show(f"({work.label})")
+
+
+def keys_of(data: object) -> set[str]:
+    """Every key of an answer's data, down to the names that come from the trace."""
+    if isinstance(data, dict):
+        inner = {k: v for k, v in data.items() if k not in FROM_THE_TRACE}
+        return set(data).union(*(keys_of(v) for v in inner.values()))
+    return set().union(*(keys_of(v) for v in data[:1])) if isinstance(data, list) else set()
+
+
+FROM_THE_TRACE = {
+    "dropped", "graph_notes", "phases", "unknown_categories", "device_busy_ns", "idle_by_owner_ns",
+    "idle_by_cause_ns", "overlap",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "argv", [["analyze"], ["critical"], ["critical", "--around", "aten::mm"], ["doctor"]], ids=" ".join
+)
+def test_every_json_key_leads_to_a_topic(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([argv[0], DEMO_TRACE, *argv[1:], "--json"]) == 0
+    for key in sorted(keys_of(json.loads(capsys.readouterr().out))):
+        assert show(key), key
 
 
 WORDS = (

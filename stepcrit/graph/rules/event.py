@@ -19,6 +19,9 @@ NEAR_WAIT_NS = 50_000
 """How long before its waiter an activity may have ended and still be taken for what a wait call meant."""
 
 
+INFERRED = "event wait inferred from a wait call and timing"
+
+
 @dataclass(frozen=True, slots=True)
 class SyncRecord:
     """One cuda_sync record, with the call that it belongs to.
@@ -105,6 +108,7 @@ def inferred_event_waits(scene: Scene, claims: Claims) -> None:
         dst = issuer.first_after(int(events.end_ns[call])) if issuer else NONE
         src = _just_ended(scene, dst, int(events.start_ns[call])) if dst >= 0 else NONE
         if src >= 0:
+            claims.notes[INFERRED] += 1
             claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, Evidence.TIMING))
 
 
