@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.errors import UsageError
+from stepcrit.graph.select import near_names
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.events import DEVICE_KINDS
@@ -79,16 +80,6 @@ def _nodes_named(view: StepGraph, pattern: str) -> Int64Array:
         f"nothing in step {view.step.label} is called {pattern!r}",
         do=f"near names: {', '.join(near_names(pattern, events.names)) or 'none'}",
     )
-
-
-def near_names(wanted: str, names: tuple[str, ...], count: int = 5) -> list[str]:
-    """The closest names, for an error that helps."""
-    import difflib  # noqa: PLC0415 - only an error needs it
-
-    lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(wanted.lower(), lower, n=count, cutoff=0.4)
-    inside = [name for key, name in lower.items() if wanted.lower() in key and key not in close]
-    return [lower[key] for key in close][:count] + inside[: max(0, count - len(close))]
 
 
 def _around(view: StepGraph, node: int) -> Around:

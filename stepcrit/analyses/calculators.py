@@ -19,6 +19,8 @@ BITS = {
     "fp64": 64, "fp32": 32, "tf32": 32, "fp16": 16, "bf16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4,
 }  # fmt: skip
 """Bits of one element in memory."""
+DECIMALS = 12
+"""A number with more is written as a fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,24 @@ class Scaled:
     serial: Fraction | None
 
 
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """S_min, B_crit, and batches with the time of their step in ns where it is known."""
+
+    least_steps: Fraction
+    critical_batch: Fraction
+    batches: tuple[tuple[Fraction, Fraction | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Steps to the target at one batch."""
+
+    batch: Fraction
+    per_step: Fraction | None
+    steps: Fraction
+
+
 def amdahl(parts: Sequence[Part]) -> Amdahl:
     """The whole after its parts changed.
 
@@ -132,11 +152,11 @@ def amdahl(parts: Sequence[Part]) -> Amdahl:
     if not parts:
         raise UsageError("no part to change", do="--part 40ms --of 100ms --speedup 2")
     for part in parts:
-        _check_fraction(part.fraction, part.name)
+        _check_fraction(part.fraction, part.name or "the part")
         if part.speedup is not None:
             _above_zero("the speed-up", part.speedup)
     fraction = sum((p.fraction for p in parts), Fraction(0))
-    _check_fraction(fraction, "all parts together" if len(parts) > 1 else parts[0].name)
+    _check_fraction(fraction, "all parts together")
     least = 1 - fraction
     left = least + sum((p.fraction / p.speedup for p in parts if p.speedup is not None), Fraction(0))
     return Amdahl(fraction, left, _inverse(left), least, _inverse(least), _sign(parts))
@@ -278,16 +298,44 @@ def amdahl_limit(serial: Fraction) -> Fraction | None:
     return _inverse(serial)
 
 
-def steps_to_quality(least_steps: Fraction, critical_batch: Fraction, batch: Fraction) -> Fraction:
-    """Steps to the target at a batch: S_min (1 + B_crit / B).
+def time_to_quality(asked: Quality) -> tuple[Target, ...]:
+    """What reaching the target takes, by batch: S_min (1 + B_crit / B) steps.
 
     Raises:
-        UsageError: a number is not above 0.
+        UsageError: there is no batch, or a number is not above 0.
     """
-    _above_zero("the least number of steps", least_steps)
-    _above_zero("the critical batch", critical_batch)
-    _above_zero("the batch", batch)
-    return least_steps * (1 + critical_batch / batch)
+    if not asked.batches:
+        raise UsageError("no batch to compare", do="--batch 1024,1s")
+    _above_zero("the least number of steps", asked.least_steps)
+    _above_zero("the critical batch", asked.critical_batch)
+    made = []
+    for batch, per_step in sorted(asked.batches, key=lambda one: one[0]):
+        _above_zero("the batch", batch)
+        if per_step is not None:
+            _above_zero("the time of a step", per_step)
+        made.append(Target(batch, per_step, asked.least_steps * (1 + asked.critical_batch / batch)))
+    return tuple(made)
+
+
+def gains(base: Target, other: Target) -> tuple[Fraction, Fraction]:
+    """Sample throughput and speed-up to the target against another batch, both with a known time."""
+    before, after = base.per_step or Fraction(1), other.per_step or Fraction(1)
+    throughput = other.batch / after / (base.batch / before)
+    return throughput, base.steps * before / (other.steps * after)
+
+
+def exact_text(value: Fraction) -> str:
+    """All of an exact number: as a decimal where it ends soon, else as a fraction.
+
+    >>> [exact_text(Fraction(n)) for n in ("1.25", "5/3", "-0.05", "150")]
+    ['1.25', '5/3', '-0.05', '150']
+    """
+    for digits in range(DECIMALS + 1):
+        scaled = value * 10**digits
+        if scaled.denominator == 1:
+            sign, all_digits = "-" * (value < 0), f"{abs(scaled.numerator):0{digits + 1}d}"
+            return f"{sign}{all_digits[: len(all_digits) - digits]}{'.' * (digits > 0)}{all_digits[len(all_digits) - digits :]}"
+    return str(value)
 
 
 def _ordered(runs: Sequence[Run]) -> list[Run]:

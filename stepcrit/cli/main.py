@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from stepcrit.cli import analyze, critical, demo, doctor, explain
+from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, whatif
 from stepcrit.errors import InternalError, StepcritError, UsageError
 
 INTERRUPTED = 130
@@ -34,10 +34,12 @@ app = typer.Typer(
 )
 app.command("analyze")(analyze.analyze)
 app.command("critical")(critical.critical)
+app.command("whatif")(whatif.whatif)
 app.command("doctor")(doctor.doctor)
+app.add_typer(calc.app, name="calc")
 app.command("demo")(demo.demo)
 app.command("explain")(explain.explain)
-COMMANDS = ("analyze", "critical", "doctor", "demo", "explain")
+COMMANDS = ("analyze", "critical", "whatif", "doctor", "calc", "demo", "explain")
 
 
 def _version(*, value: bool) -> None:

@@ -87,8 +87,6 @@ OutputOpt = Annotated[
     typer.Option("-o", "--output", help="Write to this file instead of stdout.", show_default=False),
 ]
 
-_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-
 
 def session_options(
     *,
@@ -119,7 +117,8 @@ def parse_floors(words: str) -> dict[EdgeKind, int]:
     Raises:
         UsageError: an unknown edge kind, or a duration that cannot be read.
     """
-    from stepcrit.model.graph import EdgeKind  # noqa: PLC0415 - numpy loads here
+    from stepcrit.graph.change import parse_duration  # noqa: PLC0415 - numpy loads here
+    from stepcrit.model.graph import EdgeKind  # noqa: PLC0415
 
     kinds = {
         "launch": EdgeKind.LAUNCH,
@@ -137,28 +136,6 @@ def parse_floors(words: str) -> dict[EdgeKind, int]:
             )
         floors[kinds[kind.strip()]] = parse_duration(amount.strip())
     return floors
-
-
-def parse_duration(words: str) -> int:
-    """A duration with its unit, in ns.
-
-    >>> parse_duration("5us"), parse_duration("1.5 ms")
-    (5000, 1500000)
-
-    Raises:
-        UsageError: it has no unit, or no number.
-    """
-    from decimal import Decimal, InvalidOperation  # noqa: PLC0415 - rarely needed
-
-    number = words.rstrip("nuµms ").strip()
-    unit = words[len(number) :].strip()
-    try:
-        value = Decimal(number)
-    except InvalidOperation:
-        value = None
-    if value is None or unit not in _UNITS or value < 0:
-        raise UsageError(f"{words!r} is not a duration", do="write a number with a unit: 750ns, 5us, 1.5ms")
-    return int(value * _UNITS[unit])
 
 
 def _check_pattern(pattern: str | None) -> None:

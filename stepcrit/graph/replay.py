@@ -10,13 +10,16 @@ Both gap policies are replayed: the saving is an interval [conservative, optimis
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from stepcrit.graph.schedule import Lags, forward
+from stepcrit.graph.schedule import GapPolicy, Lags, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import BoolArray, Int64Array
+
+POLICIES: tuple[GapPolicy, ...] = ("join", "edge")
 
 DROP_FIRST_FROM = 3
 """With at least so many steady periods the first is left out of the mean."""
@@ -57,7 +60,7 @@ class Replayer:
     """
 
     view: StepGraph
-    delays: dict[str, Lags]
+    delays: Mapping[GapPolicy, Lags]
     ends: tuple[list[int], ...]
     changeable: BoolArray
 
@@ -66,11 +69,21 @@ class Replayer:
         """Over how many periods the saving is a mean; 0 when the chosen step is changed alone."""
         return len(self.ends) - 1
 
-    def saving(self, dur_ns: Int64Array) -> Saving:
-        """The saving per step of new durations (one per node), in ns."""
+    def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
+        """The saving per step of new durations (one per node) and, if given, new delays by policy; in ns."""
         graph = self.view.built.graph
         dur = np.where(self.changeable, dur_ns, graph.dur_ns)
-        return Saving(*(self._saved(dur, self.delays[policy]) for policy in ("join", "edge")))
+        new = delays or self.delays
+        join, edge = (self._saved(dur, self.limited(new[policy], policy)) for policy in POLICIES)
+        return Saving(join, edge)
+
+    def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
+        """Delays with the observed ones in front of every node that a change does not reach."""
+        old, reach = self.delays[policy], self.changeable
+        return Lags(
+            np.where(reach[self.view.built.graph.dst], delays.edge_ns, old.edge_ns),
+            np.where(reach, delays.origin_ns, old.origin_ns),
+        )
 
     def _saved(self, dur_ns: Int64Array, delays: Lags) -> int:
         graph = self.view.built.graph
@@ -81,7 +94,7 @@ class Replayer:
 
 def replayer(view: StepGraph) -> Replayer:
     """A replayer for one step: over the steady steps when it stands for them, else for it alone."""
-    delays = {"join": view.delays("join"), "edge": view.delays("edge")}
+    delays = {policy: view.delays(policy) for policy in POLICIES}
     graph = view.built.graph
     steady = _steady_boundaries(view)
     if steady:

@@ -134,6 +134,18 @@ def _gap_class(edge_kind: int, gap: int, usual: Mapping[int, float], *, is_lag: 
     return work
 
 
+def gap_class_of_nodes(built: TraceGraph, usual: Mapping[int, float]) -> Int64Array:
+    """The class of the gap in front of each node, by the edge that bound it (WorkClass)."""
+    graph, arrivals = built.graph, built.arrivals
+    binding = np.flatnonzero(arrivals.binds)
+    best = binding[np.lexsort((graph.evidence[binding], graph.dst[binding]))][::-1]
+    kind = np.full(len(graph), NONE, np.int64)
+    kind[graph.dst[best]] = graph.edge_kind[best]  # backwards, so that the best evidence stays
+    gaps = arrivals.gap_ns.tolist()
+    classes = [_gap_class(k, gap, usual, is_lag=False) for k, gap in zip(kind.tolist(), gaps, strict=True)]
+    return np.array(classes, np.int64)
+
+
 def usual_gaps(built: TraceGraph) -> dict[int, float]:
     """Median residual gap by the kind of the edge that bound it, over the whole graph."""
     graph, arrivals = built.graph, built.arrivals

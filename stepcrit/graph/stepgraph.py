@@ -47,6 +47,14 @@ class StepGraph:
         )
 
     @cached_property
+    def previous_sinks(self) -> list[int]:
+        """The nodes that the boundary of the step before requires; none for a first step."""
+        if not self.step.opens_at_boundary:
+            return []
+        before = self.steps[self.step.index - 1]
+        return sinks_of(self.trace, self.links, self.steps, before, self.built)
+
+    @cached_property
     def path(self) -> Path:
         """The critical path, clipped to the step's window."""
         return critical_path(

@@ -1,0 +1,110 @@
+"""`stepcrit whatif`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from stepcrit.cli.options import (
+    BoundaryOpt,
+    DeviceOnlyOpt,
+    FloorsOpt,
+    FormatOpt,
+    JsonOpt,
+    OptimizerRegexOpt,
+    OutputOpt,
+    PathArg,
+    StepOpt,
+    StepRegexOpt,
+    StrictOpt,
+    session_options,
+)
+from stepcrit.cli.output import emit
+from stepcrit.errors import UsageError
+
+
+class SideName(StrEnum):
+    """Which time an operator's name means."""
+
+    AUTO = "auto"
+    DEVICE = "device"
+    HOST = "host"
+    BOTH = "both"
+
+
+def whatif(
+    path: PathArg,
+    shrink: Annotated[
+        list[str] | None,
+        typer.Option("--shrink", help="SEL=F: take F × the time (0.5: half of it).", show_default=False),
+    ] = None,
+    speedup: Annotated[
+        list[str] | None, typer.Option("--speedup", help="SEL=2x: so many times faster.", show_default=False)
+    ] = None,
+    set_to: Annotated[
+        list[str] | None, typer.Option("--set", help="SEL=100us: so long each.", show_default=False)
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", help="SEL=100us: so much longer each, to test slack.", show_default=False),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", help="SEL: no time at all, nor the gap in front.", show_default=False),
+    ] = None,
+    side: Annotated[
+        SideName,
+        typer.Option(
+            "--side", help="An operator's device work, host time, or both. auto: device where it has any."
+        ),
+    ] = SideName.AUTO,
+    self_only: Annotated[
+        bool, typer.Option("--self", help="Of an operator, only what it launches and runs itself.")
+    ] = False,
+    with_launch: Annotated[
+        bool, typer.Option("--with-launch", help="The launch calls of selected device work change with it.")
+    ] = False,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="The saving as more and more of the selection is taken away.")
+    ] = False,
+    step: StepOpt = None,
+    boundary: BoundaryOpt = None,
+    strict: StrictOpt = False,
+    floors: FloorsOpt = "none",
+    device_only: DeviceOnlyOpt = False,
+    step_regex: StepRegexOpt = None,
+    optimizer_regex: OptimizerRegexOpt = None,
+    fmt: FormatOpt = None,
+    as_json: JsonOpt = False,
+    output: OutputOpt = None,
+) -> None:
+    """If this took another time, how long would my step be.
+
+    A selector is an exact name or glob of an operator or kernel, or re:, class:, module:, stream:, step:, line:.
+
+    Examples: stepcrit whatif trace.json --shrink aten::mm=0.5; stepcrit whatif trace.json --speedup class:comm=2x --curve
+    """
+    from stepcrit.analyses.whatif import Options  # noqa: PLC0415 - numpy loads here
+    from stepcrit.answers.whatif import answer  # noqa: PLC0415
+    from stepcrit.graph.change import parse_change  # noqa: PLC0415
+    from stepcrit.session import load  # noqa: PLC0415
+
+    given = {"shrink": shrink, "speedup": speedup, "set": set_to, "add": add, "remove": remove}
+    changes = [parse_change(operation, one) for operation, several in given.items() for one in several or ()]
+    if not changes:
+        raise UsageError(
+            "nothing to change", do="give --shrink aten::mm=0.5, --speedup, --set, --add or --remove"
+        )
+    options = session_options(
+        boundary=boundary,
+        step_regex=step_regex,
+        optimizer_regex=optimizer_regex,
+        strict=strict,
+        floors=floors,
+        device_only=device_only,
+    )
+    view = load(path, options).view(step)
+    document = answer(view, changes, Options(side.value, self_only, with_launch), curve=curve)
+    emit(document, fmt=fmt, as_json=as_json, output=output, source=path)
