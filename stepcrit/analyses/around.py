@@ -62,24 +62,25 @@ def analyze(view: StepGraph, pattern: str, *, limit: int = 3) -> tuple[tuple[Aro
 
 
 def _nodes_named(view: StepGraph, pattern: str) -> Int64Array:
-    """Nodes in the window that stand for the name: device activities, or host nodes it owns most of."""
+    """Nodes in the window that stand for the name: those it owns, else device work that it launched."""
     events, links, graph = view.trace.events, view.links, view.built.graph
-    names = set(events.names)
-    matching = [pattern] if pattern in names else fnmatch.filter(events.names, pattern)
+    matching = [pattern] if pattern in events.names else fnmatch.filter(events.names, pattern)
     wanted = np.isin(np.array(events.names, object), matching)
     inside = np.flatnonzero(view.inside & (graph.row >= 0))
     own = inside[wanted[events.name[graph.row[inside]]]]
-    if own.size:
-        return own
     device = inside[np.isin(events.kind[graph.row[inside]], np.array(DEVICE_KINDS, np.int8))]
     ops = links.op[graph.row[device]]
-    by_op = device[(ops >= 0) & wanted[events.name[np.maximum(ops, 0)]]]
-    if by_op.size:
-        return by_op
-    raise UsageError(
-        f"nothing in step {view.step.label} is called {pattern!r}",
-        do=f"near names: {', '.join(near_names(pattern, events.names)) or 'none'}",
-    )
+    launched = device[(ops >= 0) & wanted[events.name[ops]]]
+    nodes = np.union1d(own, launched)
+    if nodes.size:
+        return nodes
+    if matching:
+        raise UsageError(
+            f"{pattern!r} is in this trace, but nothing of it runs in {view.step.label}",
+            do="choose another --step",
+        )
+    near = ", ".join(near_names(pattern, events.names)) or "none"
+    raise UsageError(f"nothing in this trace is called {pattern!r}", do=f"near names: {near}")
 
 
 def _around(view: StepGraph, node: int) -> Around:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from stepcrit.answers.words import count, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.model.graph import Evidence, Note
 from stepcrit.model.section import Finding
 
 CODES = {
-    "device activity without a launch in the trace": "G201",
-    "device activity starts before its launch: launch edge dropped": "G202",
-    "device activity starts just before its launch: launch point clamped": "G203",
-    "queue successor starts before its predecessor ends: predecessor split": "G204",
-    "event wait names a record issued after it: rejected": "G205",
-    "event wait ends after what waited for it: edge dropped": "G206",
-    "awaited work ends after the call that waited for it: edge dropped": "G207",
-    "awaited work ends just after the call that waited for it: clamped": "G208",
-    "backward pass whose calling thread does not wait: hand-over by timing only": "G209",
-    "dependency inferred from timing only": "G210",
-    "cycle broken at its worst edge": "G211",
-    "event wait inferred from a wait call and timing": "G213",
-    "floor of launch edges: fewer than 20 samples, taken as 0": "G214",
-    "floor of stream edges: fewer than 20 samples, taken as 0": "G214",
+    Note.NO_LAUNCH: "G201",
+    Note.BEFORE_LAUNCH: "G202",
+    Note.JUST_BEFORE_LAUNCH: "G203",
+    Note.SPLIT: "G204",
+    Note.LATE_RECORD: "G205",
+    Note.EVENT_TOO_LATE: "G206",
+    Note.WAIT_TOO_LATE: "G207",
+    Note.WAIT_JUST_LATE: "G208",
+    Note.NO_HANDOVER: "G209",
+    Note.TIMING: "G210",
+    Note.CYCLE: "G211",
+    Note.INFERRED_WAIT: "G213",
+    Note.NO_LAUNCH_FLOOR: "G214",
+    Note.NO_STREAM_FLOOR: "G214",
+    Note.NO_THREAD: "G215",
 }
 """Notes of the graph's construction (methods 0.4: nothing is dropped or clamped silently)."""
 
@@ -37,9 +39,9 @@ def findings(view: StepGraph) -> tuple[Finding, ...]:
         what = say("unknown category {} ({}×): kept out of every number", text(cat), count(n))
         found.append(Finding("L102", what, n))
     for note, n in sorted(view.built.graph.notes.items()):
-        found.append(Finding(CODES[note], say("{} ({}×)", text(note), count(n)), n))
+        found.append(Finding(CODES[Note(note)], say("{} ({}×)", text(note), count(n)), n))
     segments = view.segments
-    timing = int(segments.length_ns[segments.evidence == 3].sum())
+    timing = int(segments.length_ns[segments.evidence == Evidence.TIMING].sum())
     if timing > TIMING_LIMIT * view.step.elapsed_ns:
         found.append(
             Finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -60,6 +61,10 @@ def critical(
         floors=floors,
         device_only=device_only,
     )
+    if around:
+        options = replace(
+            options, full=True
+        )  # one node per owner, so that every operator has its own neighbours
     view = load(path, options).view(step)
     document = answer_around(view, around) if around else answer(view, full=full)
     emit(document, fmt=fmt, as_json=as_json, output=output, source=path)

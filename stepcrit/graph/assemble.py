@@ -10,7 +10,7 @@ import numpy as np
 
 from stepcrit.errors import InternalError
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array, freeze
-from stepcrit.model.graph import Graph
+from stepcrit.model.graph import Graph, Note
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,7 @@ def _by_search(nodes: Nodes, edges: Edges, notes: dict[str, int]) -> tuple[Int64
             worst = _worst_cycle_edge(edges, done=order, count=len(nodes))
             keep = np.arange(len(edges.src)) != worst
             edges = Edges(edges.src[keep], edges.dst[keep], edges.kind[keep], edges.evidence[keep])
-            notes["cycle broken at its worst edge"] = 1
+            notes[Note.CYCLE] = 1
     raise InternalError("the dependency rules contradict each other in more than one place (cycles remain)")
 
 

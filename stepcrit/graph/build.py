@@ -18,7 +18,7 @@ from stepcrit.graph.threads import ThreadNodes, collect_cuts, cut_threads, no_pi
 from stepcrit.model.arrays import NONE, Int64Array, freeze
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import EventKind, EventTable
-from stepcrit.model.graph import EdgeKind, Evidence, Graph, NodeKind
+from stepcrit.model.graph import EdgeKind, Evidence, Graph, NodeKind, Note
 from stepcrit.model.links import Links
 
 
@@ -44,7 +44,7 @@ class TraceGraph:
     def host_node_ending(self, lane: int, at_ns: int) -> int:
         """The last node of a thread to end by an instant, -1 when there is none."""
         i = self.threads.ending_by(lane, at_ns)
-        return int(self.number[i]) if i >= int(self.threads.ptr[lane]) else NONE
+        return int(self.number[i]) if i >= 0 else NONE
 
     def parts_of(self, rows: Iterable[int]) -> list[int]:
         """Every node of the given device rows."""
@@ -99,7 +99,7 @@ def build_graph(
     arrivals = observe(graph)
     late = [] if scene.rules.strict else _timing_edges(scene, graph, arrivals, device, len(threads.lane))
     if late:
-        claims.notes["dependency inferred from timing only"] += len(late)
+        claims.notes[Note.TIMING] += len(late)
         graph, number = assemble(nodes, _edge_table(edges + late), t0_ns=t0, notes=claims.notes)
         arrivals = observe(graph)
     return _with_row_index(graph, arrivals, device, threads, number)
@@ -134,7 +134,7 @@ def _device_cuts(scene: Scene, claims: Claims) -> dict[int, set[int]]:
     for claim in claims.device:
         over = int(end[claim.src] - start[claim.dst])
         if over > 0 and claim.kind == EdgeKind.EVENT and over > scene.rules.tolerance_ns:
-            claims.notes["event wait ends after what waited for it: edge dropped"] += 1
+            claims.notes[Note.EVENT_TOO_LATE] += 1
             continue
         if over > 0 and start[claim.dst] >= start[claim.src]:
             cuts[claim.src].add(int(start[claim.dst]))
@@ -167,7 +167,7 @@ Edge = tuple[int, int, int, int]  # src, dst, kind, evidence; ends as indices in
 
 
 def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
-    """Every edge that the claims stand for."""
+    """Every edge that the claims stand for; device nodes come after the host nodes."""
     host_count = len(threads.lane)
     edges: list[Edge] = _thread_edges(threads)
     edges += _split_edges(device, host_count)
@@ -176,19 +176,35 @@ def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNod
         src = device.ending_by(claim.src, int(start[claim.dst]))
         if src >= 0:
             edges.append((src + host_count, device.first[claim.dst] + host_count, claim.kind, claim.evidence))
+    edges += _launch_edges(claims, threads, device)
+    return edges + _host_edges(scene, claims, threads, device)
+
+
+def _launch_edges(claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
+    """E2: from the stretch of the thread that ends at the launch point."""
+    host_count, edges = len(threads.lane), []
     for launch in claims.launch:
         src = threads.ending_by(launch.lane, launch.at_ns)
-        edges.append((src, device.first[launch.row] + host_count, EdgeKind.LAUNCH, Evidence.ID))
+        if src < 0:
+            claims.notes[Note.NO_THREAD] += 1
+            continue
+        edges.append((src, device.first[launch.row] + host_count, int(EdgeKind.LAUNCH), int(Evidence.ID)))
+    return edges
+
+
+def _host_edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
+    """E5, E6, E7, E9: what ends on a host thread."""
+    host_count, edges = len(threads.lane), []
     for wait in claims.wait:
         src = device.ending_by(wait.src, wait.until_ns)
         dst = threads.starting_from(int(scene.events.lane[wait.call]), wait.until_ns)
         if src >= 0 <= dst:
-            edges.append((src + host_count, dst, wait.kind, wait.evidence))
+            edges.append((src + host_count, dst, int(wait.kind), int(wait.evidence)))
     for hand in claims.handover:
         src = threads.ending_by(hand.src_lane, hand.src_ns)
         dst = threads.starting_from(hand.dst_lane, hand.dst_ns)
-        if src >= int(threads.ptr[hand.src_lane]) and dst >= 0:
-            edges.append((src, dst, EdgeKind.HANDOVER, hand.evidence))
+        if src >= 0 <= dst:
+            edges.append((src, dst, int(EdgeKind.HANDOVER), int(hand.evidence)))
     return edges
 
 

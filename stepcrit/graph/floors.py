@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepcrit.graph.build import TraceGraph
-from stepcrit.model.graph import EdgeKind
+from stepcrit.model.graph import EdgeKind, Note
 
 PERCENTILE = 5
 MIN_SAMPLES = 20
@@ -17,7 +17,7 @@ EARLY_NS = 50_000
 """A stream gap is normal only behind an activity that had been launched at least this long before."""
 
 
-def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[str, ...]]:
+def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[Note, ...]]:
     """Floors in ns, and a note for each class with too few samples.
 
     Returns:
@@ -28,7 +28,7 @@ def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[str, ...
         if len(samples) >= MIN_SAMPLES:
             floors[kind] = int(np.percentile(samples, PERCENTILE))
         else:
-            notes.append(f"floor of {kind.name.lower()} edges: fewer than {MIN_SAMPLES} samples, taken as 0")
+            notes.append(Note.NO_LAUNCH_FLOOR if kind == EdgeKind.LAUNCH else Note.NO_STREAM_FLOOR)
     return floors, tuple(notes)
 
 

@@ -48,9 +48,8 @@ class ThreadNodes:
         """The last node of a thread that has ended by an instant, -1 when there is none."""
         low, high = int(self.ptr[lane]), int(self.ptr[lane + 1])
         # Nodes of a thread follow each other, so their ends ascend like their starts.
-        return (
-            int(np.searchsorted(self.end_ns[low:high], at_ns, side="right")) - 1 + low if low < high else NONE
-        )
+        i = int(np.searchsorted(self.end_ns[low:high], at_ns, side="right")) - 1
+        return i + low if i >= 0 else NONE
 
     def starting_from(self, lane: int, at_ns: int) -> int:
         """The first node of a thread that starts at or after an instant, -1 when there is none."""

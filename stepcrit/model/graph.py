@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
 
@@ -46,6 +46,30 @@ class Evidence(IntEnum):
     ORDER = 2  # program order, queue order, thread hand-over
     TIMING = 3  # coincidence in time only
     ASSUMED = 4  # a rule the user gave
+
+
+class Note(StrEnum):
+    """What building the graph dropped, clamped, split or inferred; the value is the sentence for users."""
+
+    NO_LAUNCH = "device activity without a launch in the trace"
+    BEFORE_LAUNCH = "device activity starts before its launch: launch edge dropped"
+    JUST_BEFORE_LAUNCH = "device activity starts just before its launch: launch point clamped"
+    SPLIT = "queue successor starts before its predecessor ends: predecessor split"
+    LATE_RECORD = "event wait names a record issued after it: rejected"
+    EVENT_TOO_LATE = "event wait ends after what waited for it: edge dropped"
+    WAIT_TOO_LATE = "awaited work ends after the call that waited for it: edge dropped"
+    WAIT_JUST_LATE = "awaited work ends just after the call that waited for it: clamped"
+    NO_HANDOVER = "backward pass whose calling thread does not wait: hand-over by timing only"
+    TIMING = "dependency inferred from timing only"
+    CYCLE = "cycle broken at its worst edge"
+    INFERRED_WAIT = "event wait inferred from a wait call and timing"
+    NO_LAUNCH_FLOOR = "floor of launch edges: fewer than 20 samples, taken as 0"
+    NO_STREAM_FLOOR = "floor of stream edges: fewer than 20 samples, taken as 0"
+    NO_THREAD = "launch from a thread that takes no time: launch edge left out"
+
+
+CONTRADICTIONS = (Note.BEFORE_LAUNCH, Note.EVENT_TOO_LATE, Note.WAIT_TOO_LATE, Note.CYCLE)
+"""Notes of dependencies that the trace's own times refute."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,13 +13,10 @@ from stepcrit.graph.scene import Queue, Scene, calls
 from stepcrit.link.api import CallRole
 from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind
-from stepcrit.model.graph import EdgeKind, Evidence
+from stepcrit.model.graph import EdgeKind, Evidence, Note
 
 NEAR_WAIT_NS = 50_000
 """How long before its waiter an activity may have ended and still be taken for what a wait call meant."""
-
-
-INFERRED = "event wait inferred from a wait call and timing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def event_waits(scene: Scene, claims: Claims) -> None:
         if record.kind != "Stream Wait Event" or record.call < 0:
             continue
         if record.record_correlation >= record.correlation:
-            claims.notes["event wait names a record issued after it: rejected"] += 1
+            claims.notes[Note.LATE_RECORD] += 1
             continue
         src, evidence = recorded_work(scene, record)
         queue = _queue_of(scene, record.device, record.stream)
@@ -108,7 +105,7 @@ def inferred_event_waits(scene: Scene, claims: Claims) -> None:
         dst = issuer.first_after(int(events.end_ns[call])) if issuer else NONE
         src = _just_ended(scene, dst, int(events.start_ns[call])) if dst >= 0 else NONE
         if src >= 0:
-            claims.notes[INFERRED] += 1
+            claims.notes[Note.INFERRED_WAIT] += 1
             claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, Evidence.TIMING))
 
 

@@ -13,7 +13,7 @@ from stepcrit.graph.claims import Claims, HandoverClaim
 from stepcrit.graph.scene import Scene
 from stepcrit.link.backward import Pass, backward_passes, is_backward
 from stepcrit.model.events import EventKind
-from stepcrit.model.graph import Evidence
+from stepcrit.model.graph import Evidence, Note
 
 Stretch = tuple[int, int]
 
@@ -29,7 +29,7 @@ def autograd_handover(scene: Scene, claims: Claims) -> None:
         if stretches:
             claims.handover += _both_ways(one, since, stretches)
         else:
-            claims.notes["backward pass whose calling thread does not wait: hand-over by timing only"] += 1
+            claims.notes[Note.NO_HANDOVER] += 1
             if not scene.rules.strict:
                 caller = (one.main_lane, one.start_ns)
                 claims.handover.append(HandoverClaim(*caller, one.lane, since, one.start_ns, Evidence.TIMING))

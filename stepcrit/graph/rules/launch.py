@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from stepcrit.graph.claims import Claims, LaunchClaim
 from stepcrit.graph.scene import Scene
+from stepcrit.model.graph import Note
 
 
 def launch_points(scene: Scene, claims: Claims) -> None:
@@ -28,14 +29,14 @@ def launch_points(scene: Scene, claims: Claims) -> None:
     for row in scene.device.tolist():
         call = int(launch[row])
         if call < 0:
-            claims.notes["device activity without a launch in the trace"] += 1
+            claims.notes[Note.NO_LAUNCH] += 1
             continue
         call_start, start = int(starts[call]), int(starts[row])
         if start < call_start - scene.rules.tolerance_ns:
-            claims.notes["device activity starts before its launch: launch edge dropped"] += 1
+            claims.notes[Note.BEFORE_LAUNCH] += 1
             continue
         if start < call_start:
-            claims.notes["device activity starts just before its launch: launch point clamped"] += 1
+            claims.notes[Note.JUST_BEFORE_LAUNCH] += 1
         at = _launch_point(start, (call_start, int(ends[call])), busy_until.get(row, -1))
         claims.launch.append(LaunchClaim(row, int(events.lane[call]), at))
 

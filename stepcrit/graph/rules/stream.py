@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepcrit.graph.claims import Claims, DeviceClaim
 from stepcrit.graph.scene import Scene
 from stepcrit.model.arrays import Int64Array
-from stepcrit.model.graph import EdgeKind, Evidence
+from stepcrit.model.graph import EdgeKind, Evidence, Note
 
 
 def stream_order(scene: Scene, claims: Claims) -> None:
@@ -22,7 +22,7 @@ def stream_order(scene: Scene, claims: Claims) -> None:
             before = rows[i - 1]
             claims.device.append(DeviceClaim(before, row, EdgeKind.STREAM, Evidence.ORDER))
             if end[before] > start[row]:
-                claims.notes["queue successor starts before its predecessor ends: predecessor split"] += 1
+                claims.notes[Note.SPLIT] += 1
                 later = _first_after(rows, i + 1, start, end[before])
                 if later is not None:
                     claims.device.append(DeviceClaim(before, later, EdgeKind.STREAM, Evidence.ORDER))

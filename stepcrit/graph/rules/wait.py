@@ -8,7 +8,7 @@ from stepcrit.graph.scene import Scene, calls
 from stepcrit.link.api import CallRole
 from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind
-from stepcrit.model.graph import EdgeKind, Evidence
+from stepcrit.model.graph import EdgeKind, Evidence, Note
 
 FREE_RETURN_NS = 30_000
 """A memory-freeing call counts as a device sync only if it returns this soon after the device drained."""
@@ -77,10 +77,10 @@ def _claim(scene: Scene, claims: Claims, src: int, call: int, evidence: Evidence
     if until <= start:
         return
     if until > end + scene.rules.tolerance_ns:
-        claims.notes["awaited work ends after the call that waited for it: edge dropped"] += 1
+        claims.notes[Note.WAIT_TOO_LATE] += 1
         return
     if until > end:
-        claims.notes["awaited work ends just after the call that waited for it: clamped"] += 1
+        claims.notes[Note.WAIT_JUST_LATE] += 1
     claims.wait.append(WaitClaim(src, call, start, min(until, end), EdgeKind.SYNC, evidence))
 
 
