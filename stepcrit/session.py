@@ -110,7 +110,14 @@ class Trace:
 
     def view(self, step: str | int | None = None) -> StepGraph:
         """Like `graph`, without the user's face."""
-        return StepGraph(self.raw, self.links, self.steps, find_step(self.steps, step), self.built)
+        chosen = find_step(self.steps, step)
+        if step in (None, "median") and not chosen.elapsed_ns:
+            raise UnusableInputError(
+                "nothing in this trace takes any time",
+                where=self.meta.source,
+                do="record at least one whole step",
+            )
+        return StepGraph(self.raw, self.links, self.steps, chosen, self.built)
 
     def __repr__(self) -> str:
         return f"<stepcrit.Trace {self.meta.source}: {len(self.raw.events)} events, {len(self.steps)} steps>"

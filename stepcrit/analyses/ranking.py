@@ -12,22 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from stepcrit.errors import UsageError
 from stepcrit.graph.replay import Replayer, Saving, replayer, scaled
+from stepcrit.graph.schedule import FAR
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.graph.threads import Shares, shares
-from stepcrit.link.source import frame_label
+from stepcrit.link.source import frame_label, user_line
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
 from stepcrit.model.graph import NodeKind
 
 By = Literal["op", "kernel", "class", "module", "line"]
-GROUPINGS: tuple[str, ...] = get_args(By)
 
 ORPHAN = "(launched outside the trace)"
 UNATTRIBUTED = "(unattributed)"
@@ -107,7 +107,8 @@ def analyze(view: StepGraph, by: By, *, replays: int = 10) -> Ranking:
     """
     keys = _keys(view, by)
     columns = _columns(view, keys, by)
-    table = _Table(view, keys, columns, shares(view.links.pieces, view.built.threads))
+    divided = shares(view.links.pieces, view.built.threads)
+    table = _Table(view, keys, columns, divided, _least_slack(view, keys, divided))
     present = np.flatnonzero(columns.calls + columns.cpu + columns.device + columns.critical > 0)
     order = sorted(present.tolist(), key=lambda k: (-int(columns.critical[k]), keys.labels[k]))
     gaps = set(keys.gap_of_class.values())
@@ -142,6 +143,7 @@ class _Table:
     keys: _Keys
     columns: _Columns
     shares: Shares
+    least_slack: tuple[Int64Array, Int64Array]
 
     def device_nodes(self, key: int) -> BoolArray:
         """Device nodes of a key, over the whole capture."""
@@ -174,11 +176,23 @@ class _Table:
         return half.at_least_zero(), free.at_least_zero()
 
     def slack_min(self, key: int) -> int | None:
-        """The least slack of the key's nodes inside the window."""
-        nodes = self.device_nodes(key) if self.on_device(key) else self.host_part(key) > 0
-        slack = self.view.slack.total_ns[nodes & self.view.inside]
-        slack = slack[slack >= 0]
-        return int(slack.min()) if slack.size else None
+        """The least slack of the key's nodes inside the window, on the side that its savings are about."""
+        least = int((self.least_slack[0] if self.on_device(key) else self.least_slack[1])[key])
+        return least if least < FAR else None
+
+
+def _least_slack(view: StepGraph, keys: _Keys, table: Shares) -> tuple[Int64Array, Int64Array]:
+    """Least slack by key, of device and of host nodes in the window; FAR where the boundary needs none."""
+    graph, slack = view.built.graph, view.slack.total_ns
+    device, host = (np.full(len(keys.labels), FAR, np.int64) for _ in range(2))
+    needed = view.inside & (slack >= 0)
+    nodes = np.flatnonzero(needed & (graph.kind >= NodeKind.KERNEL))
+    np.minimum.at(device, keys.of_row[graph.row[nodes]], slack[nodes])
+    node = view.built.number[table.node]
+    mine = needed[node]
+    key = np.where(table.owner >= 0, keys.of_row[np.maximum(table.owner, 0)], keys.untracked)
+    np.minimum.at(host, key[mine], slack[node[mine]])
+    return device, host
 
 
 def _row(table: _Table, key: int, saving: tuple[Saving, Saving] | None, *, is_gap: bool) -> Ranked:
@@ -305,9 +319,11 @@ def _by_line(view: StepGraph) -> tuple[list[str], Int64Array]:
 
 
 def _by_call_stack(view: StepGraph) -> tuple[list[str], Int64Array]:
-    """Rows under the first frame of the operator's recorded call stack."""
+    """Rows under the innermost frame of the user's own code in the operator's recorded call stack."""
     events, links = view.trace.events, view.links
     stack = np.where(links.op >= 0, events.stack[np.maximum(links.op, 0)], NONE)
     none = len(events.stacks)
-    first = [frame_label(text.split(";")[0].strip() or "(no line)") for text in events.stacks]
-    return [*first, "(no line)"], np.where(stack >= 0, stack, none).astype(np.int64)
+    lines = [user_line(text) or "(no line)" for text in events.stacks]
+    labels = sorted({*lines, "(no line)"})
+    key = np.array([*(labels.index(line) for line in lines), labels.index("(no line)")], np.int64)
+    return labels, key[np.where(stack >= 0, stack, none)]

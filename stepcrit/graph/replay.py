@@ -18,6 +18,7 @@ import numpy as np
 from stepcrit.graph.schedule import GapPolicy, Lags, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.steps import Step
 
 POLICIES: tuple[GapPolicy, ...] = ("join", "edge")
 
@@ -54,20 +55,17 @@ class Replayer:
     Attributes:
         view: the step that the answer is about.
         delays: fixed delays by gap policy.
-        ends: sinks of the boundaries between which periods are measured, in time order; one alone
-            when only the chosen step is changed.
+        ends: sinks of the boundaries that open and close what is measured; the closing one alone when
+            only the chosen step is changed.
+        period_count: over how many periods the saving is a mean; 0 when the chosen step is changed alone.
         changeable: nodes to which a change applies.
     """
 
     view: StepGraph
     delays: Mapping[GapPolicy, Lags]
     ends: tuple[list[int], ...]
+    period_count: int
     changeable: BoolArray
-
-    @property
-    def period_count(self) -> int:
-        """Over how many periods the saving is a mean; 0 when the chosen step is changed alone."""
-        return len(self.ends) - 1
 
     def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
         """The saving per step of new durations (one per node) and, if given, new delays by policy; in ns."""
@@ -87,8 +85,10 @@ class Replayer:
 
     def _saved(self, dur_ns: Int64Array, delays: Lags) -> int:
         graph = self.view.built.graph
-        finish = forward(graph, dur_ns, delays) + dur_ns
-        earlier = [int(graph.end_ns[nodes].max()) - int(finish[nodes].max()) for nodes in self.ends]
+        finish, observed = forward(graph, dur_ns, delays) + dur_ns, graph.end_ns
+        earlier = [
+            int(observed[nodes].max()) - int(finish[nodes].max()) for nodes in (self.ends[0], self.ends[-1])
+        ]
         return (earlier[-1] - earlier[0]) // self.period_count if self.period_count else earlier[0]
 
 
@@ -98,13 +98,16 @@ def replayer(view: StepGraph) -> Replayer:
     graph = view.built.graph
     steady = _steady_boundaries(view)
     if steady:
-        return Replayer(view, delays, tuple(steady), np.ones(len(graph), np.bool_))
+        ends = tuple(
+            sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1])
+        )
+        return Replayer(view, delays, ends, len(steady) - 1, np.ones(len(graph), np.bool_))
     own = (graph.start_ns >= view.step.start_ns) & (graph.start_ns < view.step.end_ns)
-    return Replayer(view, delays, (list(view.sinks),), own)
+    return Replayer(view, delays, (list(view.sinks),), 0, own)
 
 
-def _steady_boundaries(view: StepGraph) -> list[list[int]]:
-    """Sinks of the boundaries of the steady run, in time order; none when the step does not stand for one."""
+def _steady_boundaries(view: StepGraph) -> list[Step]:
+    """Steps whose boundaries delimit the steady periods; none when the chosen step does not stand for them."""
     steps, steady = view.steps, view.steps.steady
     if (
         steady is None
@@ -118,7 +121,7 @@ def _steady_boundaries(view: StepGraph) -> list[list[int]]:
     if len(used) < 2 or used[-1] - used[0] != len(used) - 1:
         return []
     first = used[0] if len(used) >= DROP_FIRST_FROM else used[0] - 1
-    return [sinks_of(view.trace, view.links, steps, steps[i], view.built) for i in range(first, used[-1] + 1)]
+    return [steps[i] for i in range(first, used[-1] + 1)]
 
 
 def scaled(view: StepGraph, part_ns: Int64Array, numerator: int, denominator: int) -> Int64Array:

@@ -105,9 +105,8 @@ def sinks_of(trace: RawTrace, links: Links, steps: Steps, step: Step, built: Tra
         UsageError: the step has no activity that ends at its boundary.
     """
     rows = boundary_rows(trace.events, links, steps, step)
-    nodes = built.parts_of(rows.tolist())
     ends = built.graph.end_ns
-    nodes = [v for v in nodes if ends[v] <= step.end_ns]
+    nodes = [v for v in built.parts_of(rows.tolist()) if ends[v] <= step.end_ns]
     if not nodes or int(ends[nodes].max()) != step.end_ns:
         host = built.host_node_ending(step.lane, step.end_ns) if step.lane >= 0 else -1
         nodes = [*nodes, host] if host >= 0 else nodes

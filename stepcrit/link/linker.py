@@ -43,11 +43,20 @@ def link(trace: RawTrace) -> Links:
         module.astype(np.int32),
         source.module_names,
         host.pieces,
+        *_issued(events, launch),
         host.crossing_count,
         source.module_source,
     )
     freeze(launch, host.parent, host.depth, op, work, in_optimizer, frame, links.module)
     return links
+
+
+def _issued(events: EventTable, launch: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Launched device rows and their launch times, in the order of launching."""
+    rows = np.flatnonzero(launch >= 0)
+    at = events.start_ns[launch[rows]]
+    order = np.argsort(at, kind="stable")
+    return rows[order], at[order]
 
 
 def _range_around(events: EventTable, host: Nesting, pattern: re.Pattern[str]) -> Int64Array:

@@ -61,6 +61,16 @@ def frame_label(name: str) -> str:
     return "/".join(path.replace("\\", "/").split("/")[-3:]) + paren + rest
 
 
+def user_line(stack: str) -> str:
+    """The innermost frame of the user's own code in a call stack's text ("" when there is none).
+
+    >>> user_line("torch/nn/functional.py(12): relu;train.py(3): step")
+    'train.py(3): step'
+    """
+    frames = (frame.strip() for frame in stack.split(";"))
+    return next((frame_label(frame) for frame in frames if _is_user_frame(frame)), "")
+
+
 def _is_user_frame(name: str) -> bool:
     return bool(_FRAME.search(name)) and not _LIBRARY.search(name)
 

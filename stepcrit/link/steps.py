@@ -23,6 +23,8 @@ from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind, EventTabl
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Steady, Step, Steps
 
+CAPTURE = "whole capture"
+
 FEW = 0.5
 """A step with less than this share of the usual number of device activities is incomplete."""
 
@@ -44,6 +46,7 @@ class Window:
     start_ns: int
     end_ns: int
     lane: int
+    is_capture: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,12 +84,8 @@ def find_steps(events: EventTable, links: Links, options: StepOptions | None = N
 
 
 def _view(events: EventTable, links: Links, options: StepOptions) -> _View:
-    device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
-    device = device[links.launch[device] >= 0]
-    issued = events.start_ns[links.launch[device]]
-    order = np.argsort(issued, kind="stable")
     optimizer = _optimizer_rows(events, options.optimizer_regex)
-    return _View(events, links, device[order], issued[order], optimizer)
+    return _View(events, links, links.issued, links.issued_ns, optimizer)
 
 
 def _optimizer_rows(events: EventTable, regex: str | None) -> Int64Array:
@@ -164,14 +163,14 @@ def _capture(view: _View) -> Window:
     device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
     rows = np.concatenate((host, device))
     if not rows.size:
-        return Window("whole capture", 0, 0, NONE)
+        return Window(CAPTURE, 0, 0, NONE, is_capture=True)
     lane = int(np.bincount(events.lane[host]).argmax()) if host.size else NONE
     end = _host_end(events, lane) if host.size else int(events.end_ns[device].max())
     own = np.flatnonzero(
         (events.lane == lane) & events.is_kind(*HOST_KINDS)
     )  # calls before the first operator too
     start = int(events.start_ns[np.concatenate((rows, own))].min())
-    return Window("whole capture", start, end, lane)
+    return Window(CAPTURE, start, end, lane, is_capture=True)
 
 
 def _host_end(events: EventTable, lane: int) -> int:
@@ -202,10 +201,13 @@ def _boundary(
 
 def _updates_span_steps(view: _View, windows: list[Window]) -> bool:
     """Whether fewer than half of the windows hold an update while at least two updates are there."""
-    ends = view.events.end_ns[view.optimizer] - 1
+    ends = np.sort(view.events.end_ns[view.optimizer] - 1)
     if len(ends) < 2 or not windows:
         return False
-    return sum(any(w.start_ns <= e < w.end_ns for e in ends.tolist()) for w in windows) * 2 <= len(windows)
+    start = np.array([w.start_ns for w in windows])
+    end = np.array([w.end_ns for w in windows])
+    holds = np.searchsorted(ends, end, side="left") > np.searchsorted(ends, start, side="left")
+    return int(holds.sum()) * 2 <= len(windows)
 
 
 def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step, ...]:
@@ -216,14 +218,14 @@ def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step,
         low, high = np.searchsorted(view.issued_ns, (window.start_ns, window.end_ns), side="left")
         rows = view.device[low:high]
         end = _instant(view, window, rows, boundary)
-        whole = window.label == "whole capture"
         # A boundary before the previous one (a step without device work) would turn time around.
         start = window.start_ns if previous is None else previous
         end = max(end, start)
         label = window.label
-        count = len(view.device) if whole else len(rows)
+        count = len(view.device) if window.is_capture else len(rows)
         place = (window.start_ns, window.end_ns, start, end, window.lane)
-        steps.append(Step(i, label, *place, count, _update_of(view, window), previous is not None))
+        marks = (_update_of(view, window), previous is not None, window.is_capture)
+        steps.append(Step(i, label, *place, count, *marks))
         previous = end
     return tuple(steps)
 
@@ -241,7 +243,7 @@ def _instant(view: _View, window: Window, rows: Int64Array, boundary: Boundary) 
             return window.end_ns
         inside = _launched_in(events, view.links, rows, update)
         return int(events.end_ns[inside].max(initial=int(events.end_ns[update])))
-    if window.label == "whole capture":
+    if window.is_capture:
         rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
     return int(events.end_ns[rows].max(initial=0)) or window.end_ns
 
@@ -267,13 +269,10 @@ def boundary_rows(events: EventTable, links: Links, steps: Steps, step: Step) ->
     """The device activities that a step's boundary requires; none when it ends on the host."""
     if steps.boundary in (Boundary.HOST, Boundary.LAUNCH):
         return np.empty(0, np.int64)
-    device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
-    if step.label == "whole capture":
-        return device
-    launch = links.launch[device]
-    device = device[launch >= 0]
-    issued = events.start_ns[links.launch[device]]
-    rows = device[(issued >= step.host_start_ns) & (issued < step.host_end_ns)]
+    if step.is_capture:
+        return np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    low, high = np.searchsorted(links.issued_ns, (step.host_start_ns, step.host_end_ns), side="left")
+    rows = links.issued[low:high]
     if steps.boundary == Boundary.UPDATE and step.update >= 0:
         return _launched_in(events, links, rows, step.update)
     return rows
@@ -317,11 +316,12 @@ def _apply_steady(steps: tuple[Step, ...], steady: Steady | None) -> tuple[Step,
 
 def _representative(steps: Sequence[Step]) -> int:
     """The lower median of the used steps; without one, the last step that has a period, or the first."""
-    used = sorted((s for s in steps if s.used), key=lambda s: (s.elapsed_ns, s.index))
+    used = sorted((s for s in steps if s.used and s.elapsed_ns), key=lambda s: (s.elapsed_ns, s.index))
     if used:
         return used[(len(used) - 1) // 2].index
-    with_period = [s for s in steps if s.opens_at_boundary]
-    return (with_period or list(steps))[-1].index
+    lasting = [s for s in steps if s.elapsed_ns]
+    with_period = [s for s in lasting if s.opens_at_boundary]
+    return (with_period or lasting or list(steps))[-1].index
 
 
 def _notes(view: _View, steps: tuple[Step, ...], steady: Steady | None, boundary: Boundary) -> list[str]:

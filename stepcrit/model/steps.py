@@ -31,6 +31,7 @@ class Step:
         device_count: device activities launched inside its window.
         update: event row of the optimizer range that ends the window's last update, -1 without one.
         opens_at_boundary: whether start_ns is the previous step's boundary, so that elapsed_ns is a period.
+        is_capture: whether it is the whole recording, for want of any mark.
         used: whether it belongs to the steady sample.
         why_not: why it does not, in words.
     """
@@ -45,6 +46,7 @@ class Step:
     device_count: int
     update: int
     opens_at_boundary: bool
+    is_capture: bool = False
     used: bool = True
     why_not: str = ""
 

@@ -21,10 +21,11 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("critical-path", "graph", "classes", "device-classes", "host-classes", "gaps", "untracked"),
     ),
     ("the tables of `critical`", ("runs", "runner-up", "around")),
-    ("what would make it shorter", ("ranking", "by", "saving", "slack", "drag", "verdict", "next")),
+    ("what would make it shorter", ("ranking", "by", "saving", "whatif", "slack", "drag", "verdict", "next")),
     ("the device", ("overlap", "exposed-comm", "idle", "queue")),
     ("how sure it is", ("claims", "evidence", "trust", "strict", "floors", "device-only")),
     ("the recording", ("doctor", "recording")),
+    ("numbers without a trace", ("calc",)),
     ("output", ("numbers", "formats", "json", "exit-codes")),
     ("codes", ("error-codes", "doctor-codes", "finding-codes")),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from stepcrit.analyses import ranking
-from stepcrit.analyses.ranking import GROUPINGS, Ranked
+from stepcrit.analyses.ranking import By, Ranked
 from stepcrit.errors import UsageError
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.stepgraph import StepGraph
@@ -77,7 +77,7 @@ def test_columns_of_every_grouping_add_up_to_what_they_divide(path: Path) -> Non
         step.elapsed_ns,
     )
     asked = 0
-    for by in GROUPINGS:
+    for by in get_args(By):
         try:
             found = ranking.analyze(view, by, replays=0)  # type: ignore[arg-type]
         except UsageError:

@@ -98,14 +98,14 @@ def test_one_step_has_four_boundaries(boundary: Boundary) -> None:
 
 @pytest.mark.parametrize(
     ("boundary", "rows"),
-    [("host", []), ("launch", []), ("device", ["fwd", "bwd", "opt", "Memcpy DtoH"]), ("update", ["opt"])],
+    [("host", []), ("launch", []), ("device", ["Memcpy DtoH", "bwd", "fwd", "opt"]), ("update", ["opt"])],
 )
 def test_boundary_requires_its_own_device_work_only(boundary: str, rows: list[str]) -> None:
     raw = trace(four_boundaries())
     links = link(raw)
     found = find_steps(raw.events, links, StepOptions(Boundary(boundary)))
     needed = boundary_rows(raw.events, links, found, found[0])
-    assert [raw.events.name_of(row) for row in needed.tolist()] == rows
+    assert sorted(raw.events.name_of(row) for row in needed.tolist()) == rows
 
 
 def test_steps_tile_time_from_boundary_to_boundary() -> None:

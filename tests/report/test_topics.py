@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -128,7 +129,7 @@ WORDS = (
     | {e.name.lower() for e in Evidence}
     | {"opening", "--boundary", *(f"{b} boundary" for b in Boundary)}
     | {idle.DEPENDENCY, idle.DEVICE_SIDE, idle.LATENCY, idle.ORPHAN, idle.TAIL}
-    | {ranking.ORPHAN, ranking.UNATTRIBUTED, ranking.UNTRACKED, ranking.HOST, *ranking.GROUPINGS}
+    | {ranking.ORPHAN, ranking.UNATTRIBUTED, ranking.UNTRACKED, ranking.HOST, *get_args(ranking.By)}
     | {f"Ranked {what}" for what in ("operators", "kernels", "classes of work", "modules", "lines")}
     | {"observed", "schedule", "modelled", "ok", "warn", "missing", "n/a", "latency", "warm-up", "set aside"}
 )
