@@ -50,6 +50,21 @@ class Options:
     floors: str | Mapping[EdgeKind, int] = "none"
     full: bool = False
 
+    def told(self) -> dict[str, object]:
+        """The options that change numbers, for an answer to repeat."""
+        floors = (
+            self.floors
+            if isinstance(self.floors, str)
+            else {k.name.lower(): ns for k, ns in self.floors.items()}
+        )
+        return {
+            "strict": self.strict,
+            "device_only": self.device_only,
+            "floors": floors,
+            "step_regex": self.steps.step_regex,
+            "optimizer_regex": self.steps.optimizer_regex,
+        }
+
 
 class Trace:
     """One trace, understood. Made by `load`; immutable; everything is computed once, when asked for."""

@@ -8,17 +8,23 @@ Keeps:    "not recorded", "zero" and "not applicable" are three different outcom
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
+from stepcrit.intervals import clip, union
 from stepcrit.link.collectives import link_collectives
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 from stepcrit.model.links import Links
+from stepcrit.model.section import Sentence, Unit, Value
 from stepcrit.model.steps import Steps
 from stepcrit.model.trace import RawTrace
+
+OVERHEAD_LIMIT = 0.05
+"""Of the step. nsys-ai's limits (ecosystem.md, T305): below 5 % ok, above 10 % a warning, above 20 % a failure."""
 
 
 class State(StrEnum):
@@ -30,6 +36,25 @@ class State(StrEnum):
     NOT_APPLICABLE = "n/a"
 
 
+class Platform(StrEnum):
+    """Whose device a trace tells of: that decides how it is recorded."""
+
+    CUDA = "CUDA"
+    ROCM = "ROCm"
+    XPU = "XPU"
+    MTIA = "MTIA"
+    OTHER = "other"  # a device of which the trace does not say whose
+    CPU = "CPU"  # no sign of a device
+
+
+_CALLS = ((Platform.ROCM, re.compile(r"^hip")), (Platform.CUDA, re.compile(r"^cu(da)?[A-Z]")))
+_CATEGORIES = ((Platform.XPU, "xpu_"), (Platform.MTIA, "mtia_"))
+_DEVICES = (
+    (Platform.ROCM, re.compile(r"AMD|Radeon|Instinct|\bMI\d{2,3}", re.IGNORECASE)),
+    (Platform.CUDA, re.compile(r"NVIDIA|Tesla|GeForce|Quadro|RTX|GTX", re.IGNORECASE)),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One kind of evidence.
@@ -38,15 +63,15 @@ class Check:
         code: stable id (`stepcrit explain CODE`).
         evidence: what was looked for.
         state: the outcome.
-        seen: what was counted, in words.
-        lost: what cannot be answered, or not surely, without it.
-        fix: how to record it.
+        seen: what was counted.
+        lost: what follows from its lack, "" where nothing is amiss.
+        fix: how to record it, "" where nothing is amiss.
     """
 
     code: str
     evidence: str
     state: State
-    seen: str
+    seen: Sentence
     lost: str
     fix: str
 
@@ -58,6 +83,7 @@ class _Facts:
     steps: Steps
     device_count: int
     launched_count: int
+    platform: Platform
     cpu_only: bool
 
 
@@ -66,29 +92,68 @@ def analyze(trace: RawTrace, links: Links, steps: Steps) -> tuple[Check, ...]:
     device = trace.events.is_kind(*DEVICE_KINDS)
     launched = int((links.launch[device] >= 0).sum())
     cpu_only = not device.any() and not (trace.events.kind == EventKind.RUNTIME).any()
-    facts = _Facts(trace, links, steps, int(device.sum()), launched, cpu_only)
-    return tuple(check(facts) for check in CHECKS)
+    facts = _Facts(trace, links, steps, int(device.sum()), launched, platform_of(trace), cpu_only)
+    return tuple(_settled(check(facts)) for check in CHECKS)
+
+
+def platform_of(trace: RawTrace) -> Platform:
+    """Whose device it is: by the calls' names, their categories, the listed devices, in this order."""
+    events = trace.events
+    runtime, device = events.kind == EventKind.RUNTIME, events.is_kind(*DEVICE_KINDS)
+    calls = [events.names[i] for i in np.unique(events.name[runtime]).tolist()]
+    cats = [events.cats[i] for i in np.unique(events.cat[runtime | device]).tolist()]
+    listed = [d.name for d in trace.meta.devices]
+    found = (
+        *(who for who, pattern in _CALLS if any(pattern.match(call) for call in calls)),
+        *(who for who, start in _CATEGORIES if any(cat.startswith(start) for cat in cats)),
+        *(who for who, pattern in _DEVICES if any(pattern.search(name) for name in listed)),
+    )
+    has_device = runtime.any() or device.any() or listed
+    return next(iter(found), Platform.OTHER if has_device else Platform.CPU)
+
+
+def _settled(check: Check) -> Check:
+    """Nothing is lost, and nothing to be done, where evidence is there or cannot be."""
+    fine = check.state in (State.OK, State.NOT_APPLICABLE)
+    return replace(check, lost="", fix="") if fine else check
+
+
+def _seen(template: str, *values: int | Value) -> Sentence:
+    """What was counted: plain numbers are counts."""
+    return Sentence(template, tuple(v if isinstance(v, Value) else Value(v, Unit.COUNT) for v in values))
+
+
+def _s(n: int) -> str:
+    """The ending of a noun after a count."""
+    return "" if n == 1 else "s"
 
 
 def _device(f: _Facts) -> Check:
     state = State.OK if f.device_count else State.NOT_APPLICABLE if f.cpu_only else State.MISSING
+    activity = {Platform.XPU: "XPU", Platform.MTIA: "MTIA"}.get(f.platform, "CUDA")
     return Check(
-        "E101", "device activities", state, f"{f.device_count} kernels, copies and memsets",
-        "everything about the device",
-        "record with ProfilerActivity.CUDA; check profiler permissions and that no other profiler is attached",
+        "E101", "device activities", state,
+        _seen("no device activities") if not f.device_count else _seen("{} kernels, copies and memsets", f.device_count),
+        "nothing can be said about the device",
+        f"record with ProfilerActivity.{activity}; check profiler permissions and that no other profiler is attached",
     )  # fmt: skip
 
 
 def _launches(f: _Facts) -> Check:
-    orphans = f.device_count - f.launched_count
-    seen = f"{f.launched_count} of {f.device_count} activities have their launch call"
+    code, what = "E102", "launch links"
     if not f.device_count:
-        return Check("E102", "launch links", State.NOT_APPLICABLE, "no device activities", "", "")
-    state = State.MISSING if not f.launched_count else State.WARN if orphans else State.OK
+        return Check(code, what, State.NOT_APPLICABLE, _seen("no device activities"), "", "")
+    seen = _seen("{} of {} activities have their launch call", f.launched_count, f.device_count)
+    if not f.launched_count:
+        return Check(
+            code, what, State.MISSING, seen,
+            "no path leads from the host to the device; analyze and critical need --device-only",
+            "record CPU and device activities together",
+        )  # fmt: skip
     return Check(
-        "E102", "launch links", state, seen,
-        "operator, module and line of the others; their host cause lies outside the capture",
-        "record CPU and device together; begin after a warm-up and a synchronize to leave no backlog",
+        code, what, State.OK if f.launched_count == f.device_count else State.WARN, seen,
+        "operator, module and line of the others are unknown; their host cause lies outside the recording",
+        "begin after a warm-up and a synchronize, so that no work launched earlier is left over",
     )  # fmt: skip
 
 
@@ -96,32 +161,37 @@ def _sync_records(f: _Facts) -> Check:
     events = f.trace.events
     count = int((events.kind == EventKind.SYNC).sum())
     queues = len(np.unique(events.lane[events.is_kind(*DEVICE_KINDS)]))
+    code, what = "E103", "synchronization records"
     if not f.device_count:
-        return Check("E103", "synchronization records", State.NOT_APPLICABLE, "no device activities", "", "")
+        return Check(code, what, State.NOT_APPLICABLE, _seen("no device activities"), "", "")
     state = State.OK if count else State.NOT_APPLICABLE if queues < 2 else State.MISSING
-    seen = f"{count} cuda_sync records, {queues} device queue{'s' * (queues != 1)}"
     return Check(
-        "E103", "synchronization records", state, seen,
-        "waits between queues are inferred from timing",
-        "enable_cuda_sync_events=True in the profiler's experimental config (CUDA)",
+        code, what, state,
+        _seen(f"{{}} cuda_sync record{_s(count)}, {{}} device queue{_s(queues)}", count, queues),
+        "waits between queues are inferred from calls and timing",
+        "enable_cuda_sync_events=True in the profiler's experimental config"
+        if f.platform == Platform.CUDA
+        else "none known: only the profiler for CUDA records them",
     )  # fmt: skip
 
 
 def _ops(f: _Facts) -> Check:
     count = int((f.trace.events.kind == EventKind.CPU_OP).sum())
     return Check(
-        "E104", "operators", State.OK if count else State.MISSING, f"{count} operators on the host",
-        "which operator launched a kernel; host time by operator",
+        "E104", "operators", State.OK if count else State.MISSING, _seen(f"{{}} operator{_s(count)} on the host", count),
+        "which operator launched a kernel is unknown, and host time has no names but those of calls",
         "record with ProfilerActivity.CPU",
     )  # fmt: skip
 
 
 def _step_marks(f: _Facts) -> Check:
     count, source = len(f.steps), f.steps.source
-    state = State.OK if source == "ProfilerStep" else State.WARN if source != "capture" else State.MISSING
+    state = State.WARN if source in ("optimizer", "DataLoader") else State.OK
     return Check(
-        "E105", "step marks", state, f"{count} step{'s' * (count != 1)} by {source}",
-        "cost per step; the whole capture is one window" if source == "capture" else "steps are told by other marks",
+        "E105", "step marks", State.MISSING if source == "capture" else state,
+        _seen("no step marks") if source == "capture" else _seen(f"{{}} step{_s(count)} by {{}}", count, Value(source, Unit.TEXT)),
+        "there is no cost per step: the whole recording is one window" if source == "capture"
+        else "other marks stand in for ProfilerStep ranges",
         "give the profiler a schedule and call prof.step() once per iteration",
     )  # fmt: skip
 
@@ -130,8 +200,9 @@ def _enough_steps(f: _Facts) -> Check:
     used = sum(s.used and s.opens_at_boundary for s in f.steps)
     steady = f.steps.steady is not None and f.steps.steady.first is not None and used >= 3
     return Check(
-        "E106", "steady steps", State.OK if steady else State.WARN, f"{used} steps with a period, steady: {'yes' if steady else 'no'}",
-        "a distribution; a single step may be an accident",
+        "E106", "steady steps", State.OK if steady else State.WARN,
+        _seen(f"{{}} step{_s(used)} with a period, {'steady' if steady else 'not steady'}", used),
+        "no distribution can be shown, and a single step may be an accident",
         "schedule(skip_first=10, wait=1, warmup=2, active=5): more than three recorded steps after a warm-up",
     )  # fmt: skip
 
@@ -141,17 +212,22 @@ def _stacks(f: _Facts) -> Check:
     stacks = int((f.trace.events.stack >= 0).sum())
     state = State.OK if frames or stacks else State.MISSING
     return Check(
-        "E107", "Python lines", state, f"{frames} frames, {stacks} call stacks",
-        "lines of code, and what untracked host time is",
+        "E107", "Python lines", state, _seen(f"{{}} frame{_s(frames)}, {{}} call stack{_s(stacks)}", frames, stacks),
+        "lines of code are unknown, and so is what untracked host time is",
         "a second short recording with with_stack=True (it slows the host: keep it apart from timings)",
     )  # fmt: skip
 
 
 def _modules(f: _Facts) -> Check:
+    count, source = len(f.links.module_names), f.links.module_source
+    seen = (
+        _seen(f"{{}} name{_s(count)} from {{}}", count, Value(source, Unit.TEXT))
+        if count
+        else _seen("no names")
+    )
     return Check(
-        "E108", "modules or phases", State.OK if f.links.module_names else State.MISSING,
-        f"{len(f.links.module_names)} names" + (f" from {f.links.module_source}" if f.links.module_source else ""),
-        "cost by part of the model",
+        "E108", "modules or phases", State.OK if count else State.MISSING, seen,
+        "the cost of parts of the model is unknown",
         "record_function(name) around the parts, or with_stack=True for nn.Module frames",
     )  # fmt: skip
 
@@ -161,8 +237,10 @@ def _collectives(f: _Facts) -> Check:
     named = sum(bool(c.name) for c in found)
     state = State.NOT_APPLICABLE if not found else State.OK if named == len(found) else State.MISSING
     return Check(
-        "E109", "collective metadata", state, f"{named} of {len(found)} communication activities name their collective",
-        "bytes, groups and matching over ranks",
+        "E109", "collective metadata", state,
+        _seen("{} of {} communication activities name their collective", named, len(found))
+        if found else _seen("no communication activities"),
+        "bytes, groups and matching over ranks are unknown",
         "a PyTorch of 2024 or later with NCCL records them with the operators",
     )  # fmt: skip
 
@@ -170,8 +248,8 @@ def _collectives(f: _Facts) -> Check:
 def _memory(f: _Facts) -> Check:
     count = len(f.trace.memory.ts_ns)
     return Check(
-        "E110", "memory events", State.OK if count else State.MISSING, f"{count} allocator events",
-        "memory at the peak", "record with profile_memory=True",
+        "E110", "memory events", State.OK if count else State.MISSING, _seen(f"{{}} allocator event{_s(count)}", count),
+        "memory at the peak is unknown", "record with profile_memory=True",
     )  # fmt: skip
 
 
@@ -181,14 +259,16 @@ def _clock(f: _Facts) -> Check:
     early = events.start_ns[launch[rows]] - events.start_ns[rows]
     count, worst = int((early > 0).sum()), int(early.max(initial=0))
     state = State.NOT_APPLICABLE if not rows.size else State.OK if not count else State.WARN
-    seen = (
-        f"{count} activities start before their launch, by up to {worst} ns"
-        if count
-        else "no activity starts before its launch"
-    )
+    if not rows.size:
+        seen = _seen("no launch links")
+    elif not count:
+        seen = _seen("no activity starts before its launch")
+    else:
+        words = "activity starts before its" if count == 1 else "activities start before their"
+        seen = _seen(f"{{}} {words} launch, by up to {{}}", count, Value(worst, Unit.NS))
     return Check(
         "E111", "device clock against causality", state, seen,
-        "host-device differences are off by at least that much",
+        "differences between host and device times are off by at least that much",
         "record again after a warm-up; a newer driver re-synchronizes the clocks",
     )  # fmt: skip
 
@@ -197,8 +277,10 @@ def _nesting(f: _Facts) -> Check:
     rows = int(f.trace.events.is_kind(*HOST_KINDS).sum())
     count = f.links.crossing_count
     return Check(
-        "E112", "nesting on threads", State.OK if not count else State.WARN, f"{count} of {rows} host ranges outlive the range around them",
-        "nothing: time goes to the range that started last",
+        "E112", "nesting on threads", State.WARN if count else State.OK if rows else State.NOT_APPLICABLE,
+        _seen("{} of {} host ranges end after the range around them", count, rows)
+        if rows else _seen("no host ranges"),
+        "nothing is lost: time goes to the range that started last",
         "none needed; whole-microsecond clocks and older runtimes round",
     )  # fmt: skip
 
@@ -208,29 +290,28 @@ def _losses(f: _Facts) -> Check:
     unknown = sum(f.trace.meta.unknown_cats.values())
     return Check(
         "E113", "events understood", State.OK if not dropped + unknown else State.WARN,
-        f"{dropped} events left out or repaired, {unknown} of unknown category",
-        "they are kept out of every number", "stepcrit doctor --json lists the reasons",
+        _seen(f"{{}} event{_s(dropped)} left out or repaired, {{}} of unknown category", dropped, unknown),
+        "they are kept out of every number", "none needed; stepcrit doctor --json lists the reasons",
     )  # fmt: skip
 
 
 def _overhead(f: _Facts) -> Check:
     events = f.trace.events
-    rows = events.kind == EventKind.OVERHEAD
+    rows = np.flatnonzero(events.kind == EventKind.OVERHEAD)
+    code, what, fix = "E114", "the profiler's own cost", "time the loop without the profiler as well"
+    if not rows.size:
+        lost = "what recording costs is unknown (a trace holds a lower bound at best)"
+        return Check(code, what, State.MISSING, _seen("no overhead events"), lost, fix)
     step = f.steps.median()
-    inside = rows & (events.end_ns > step.start_ns) & (events.start_ns < step.end_ns)
-    spent = int((events.end_ns[inside] - events.start_ns[inside]).sum())
-    state = (
-        State.OK
-        if rows.any() and spent * 20 <= max(step.elapsed_ns, 1)
-        else State.WARN
-        if rows.any()
-        else State.MISSING
-    )
+    spent = clip(union(events.start_ns[rows], events.end_ns[rows]), step.start_ns, step.end_ns).length
+    share = spent / step.elapsed_ns if step.elapsed_ns else 0.0
     return Check(
-        "E114", "the profiler's own cost", state,
-        f"{int(rows.sum())} overhead events, {spent // 1000} µs in the chosen step" if rows.any() else "no overhead events",
-        "only a lower bound of what observing costs is in any trace",
-        "time the loop without the profiler as well",
+        code, what, State.OK if share <= OVERHEAD_LIMIT else State.WARN,
+        _seen(
+            f"{{}} overhead event{_s(rows.size)}, {{}} ({{}}) of the chosen step",
+            rows.size, Value(spent, Unit.NS), Value(share, Unit.SHARE),
+        ),
+        "times are longer than without the profiler, by this much at least", fix,
     )  # fmt: skip
 
 

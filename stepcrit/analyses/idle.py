@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepcrit.errors import InternalError
+from stepcrit.errors import InternalError, UsageError
 from stepcrit.graph.launchpoint import LaunchPoints, launch_points
 from stepcrit.graph.path import chain
 from stepcrit.graph.segments import UNEXPLAINED_NS, UNEXPLAINED_TIMES, segments_of
@@ -26,7 +26,8 @@ from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import EdgeKind, NodeKind
 
 DEPENDENCY = "dependency"
-DEVICE_SIDE = "device side, unexplained"
+DEVICE_SIDE = "not explained"
+NOT_ASKED = "host left out"
 LATENCY = "launch latency"
 ORPHAN = "launched outside the trace"
 TAIL = "tail"
@@ -74,6 +75,9 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
         view: the step.
         device: the device's label (`Lane.device_label`).
         stream: look at this queue alone; by default idle means that no queue runs.
+
+    Raises:
+        UsageError: the device has no such stream.
     """
     events = view.trace.events
     on_device = np.array(
@@ -81,6 +85,11 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
     )
     rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS) & on_device[events.lane])
     window = (view.step.start_ns, view.step.end_ns)
+    if stream is not None and not on_device.any():
+        have = sorted({lane.stream for lane in events.lanes if lane.device_label == device})
+        raise UsageError(
+            f"device {device} has no stream {stream}", do=f"streams: {', '.join(map(str, have))}"
+        )
     gaps = complement(union(events.start_ns[rows], events.end_ns[rows]), *window)
     points = launch_points(view.built)
     stretches = tuple(_stretch(view, points, rows, gap) for gap in gaps.pairs())
@@ -104,7 +113,10 @@ def _stretch(view: StepGraph, points: LaunchPoints, rows: Int64Array, gap: tuple
     at = points.at_ns[nodes]
     launched = np.flatnonzero(at >= 0)
     if not launched.size:
-        return IdleStretch(a, b, int(starting[0]), {ORPHAN: b - a}, {})
+        known = (
+            view.links.launch[starting] >= 0
+        ).any()  # launches are there, but the graph was built without them
+        return IdleStretch(a, b, int(starting[0]), {NOT_ASKED if known else ORPHAN: b - a}, {})
     first = launched[int(np.argmin(at[launched]))]
     node, launch = int(nodes[first]), int(at[first])
     if launch <= a:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from stepcrit.analyses.overlap import DeviceTime
 from stepcrit.analyses.ranking import By
-from stepcrit.answers.data import analyze_data, unknown_of
+from stepcrit.answers.data import NULLS, analyze_data, nulls_of
 from stepcrit.answers.figures import Figures, figures
 from stepcrit.answers.findings import findings
 from stepcrit.answers.tables import ranking_section
 from stepcrit.answers.verdict import Verdict, verdict
-from stepcrit.answers.words import count, input_of, name, ns, plural, say, share, text
+from stepcrit.answers.words import count, input_of, name, ns, plural, say, say_settings, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import Side
 from stepcrit.model.section import Bar, Block, Column, Document, Section, Sentence, Unit
 from stepcrit.model.steps import Boundary
+
+SHOWN_DEVICES = 2
 
 GROUP_WORDS = {"compute": "kernels", "comm": "communication", "copy": "copies", "host": "host", "gap": "gaps"}
 BOUNDARY_WORDS = {
@@ -25,12 +30,21 @@ BOUNDARY_WORDS = {
 }
 
 
-def answer(view: StepGraph, *, by: By = "op", stream: int | None = None) -> Document:
-    """The whole answer for one step."""
+def answer(
+    view: StepGraph, *, by: By = "op", stream: int | None = None, settings: Mapping[str, Any] | None = None
+) -> Document:
+    """The whole answer for one step.
+
+    Args:
+        view: the step.
+        by: what a row of the ranked table stands for.
+        stream: explain the idle time of this stream alone.
+        settings: the options that the trace was understood under (`session.Options.told`), to be repeated.
+    """
     f = figures(view, by, stream)
     told = verdict(f)
     blocks: list[Block] = [
-        Section("", notes=tuple(_opening(f))),
+        Section("", notes=(*_opening(f), *say_settings(settings or {}))),
         _path_bar(f),
         _classes(f),
         Section("Time", notes=tuple(_time(f)), claim="observed", topic="elapsed"),
@@ -38,8 +52,9 @@ def answer(view: StepGraph, *, by: By = "op", stream: int | None = None) -> Docu
         Section("Trust", notes=tuple(_trust(f)), claim="schedule", topic="evidence"),
         *_closing(told),
     ]
-    data = analyze_data(f, told)
-    return Document("analyze", (input_of(view),), tuple(blocks), data, findings(view), unknown_of(f))
+    data = analyze_data(f, told, settings or {})
+    unknown = nulls_of(data, NULLS)
+    return Document("analyze", (input_of(view),), tuple(blocks), data, findings(view), unknown)
 
 
 def _opening(f: Figures) -> list[Sentence]:
@@ -158,15 +173,19 @@ def _largest(f: Figures, work: WorkClass) -> str:
 
 
 def _time(f: Figures) -> list[Sentence]:
-    """Elapsed beside summed time, the device's partition, idle time by cause, the launch queue."""
+    """Elapsed beside summed time, each device's partition, idle time by cause."""
     lines = [_summed(f)]
-    for device in f.devices[:2]:
+    for device in f.devices[:SHOWN_DEVICES]:
         lines += _device_lines(device)
+    if len(f.devices) > SHOWN_DEVICES:
+        rest = len(f.devices) - SHOWN_DEVICES
+        lines.append(say("and {} more {}", count(rest), text(plural(rest, "device"))))
     if f.idle and f.idle.idle_ns:
         causes = list(f.idle.by_cause_ns.items())[:3]
         words = ", ".join("{} {}" for _ in causes)
         values = [v for cause, n in causes for v in (text(cause), share(n, f.idle.idle_ns))]
-        lines.append(say(f"idle {{}}, because of: {words}", ns(f.idle.idle_ns), *values))
+        where = f"stream {f.stream}" if f.stream is not None else f"device {f.devices[0].device}"
+        lines.append(say(f"{{}} idle {{}}: {words}", name(where), ns(f.idle.idle_ns), *values))
     return lines
 
 
@@ -203,15 +222,13 @@ def _summed(f: Figures) -> Sentence:
         reasons.append("device queues overlap")
     if len(f.devices) > 1:
         reasons.append("devices work side by side")
+    if device and host and f.view.step.host_end_ns <= f.view.step.start_ns:
+        reasons.append("the host worked ahead, before the step's window")
     why = "; ".join(reasons) or "one thread at a time, the rest is untracked"
     return say(
         "durations add up to {} (device {}, host {}), elapsed is {}: {}",
-        ns(device + host),
-        ns(device),
-        ns(host),
-        ns(f.elapsed_ns),
-        text(why),
-    )
+        ns(device + host), ns(device), ns(host), ns(f.elapsed_ns), text(why),
+    )  # fmt: skip
 
 
 def _trust(f: Figures) -> list[Sentence]:
@@ -244,6 +261,6 @@ def _closing(told: Verdict) -> list[Block]:
     if not steps:
         steps.append(say("nothing on the path would save 1 % of the step alone: it is spread evenly"))
     return [
-        Section("Verdict", notes=tuple(lines), topic="verdict"),
+        Section("Verdict", notes=tuple(lines), claim="schedule", topic="verdict"),
         Section("What next", notes=tuple(steps), claim="modelled", topic="saving"),
     ]

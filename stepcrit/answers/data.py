@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stepcrit.analyses.critical import path_rows
+from stepcrit.analyses.overlap import DeviceTime
 from stepcrit.analyses.ranking import Ranked, Ranking
 from stepcrit.answers.figures import Figures
 from stepcrit.answers.verdict import Verdict
 from stepcrit.answers.words import saving_data
+from stepcrit.errors import InternalError
 from stepcrit.model.section import Sentence
 from stepcrit.model.steps import Step
 
@@ -32,11 +35,12 @@ CLAIMS = {
 """What kind of statement each part of the data is (methods 0.2)."""
 
 
-def analyze_data(f: Figures, told: Verdict) -> Data:
-    """Everything on the screen, and what it leaves out."""
+def analyze_data(f: Figures, told: Verdict, settings: Mapping[str, Any]) -> Data:
+    """Everything on the screen, what it leaves out, and the settings that it was computed under."""
     path = f.path
     return {
         "claims": CLAIMS,
+        "options": {**settings, "stream": f.stream},
         "trace": _trace(f),
         "boundary": str(f.view.steps.boundary),
         "steps": [step_data(s) for s in f.view.steps],
@@ -109,24 +113,64 @@ def ranked_data(r: Ranked) -> Data:
     }
 
 
-def unknown_of(f: Figures) -> dict[str, str]:
-    """Why a null is a null."""
-    unknown = {
-        "operators[].slack_min_ns": "null: the boundary does not need any of its activities, or the row is a gap",
-        "operators[].saving_half_ns": "null: not replayed (a gap, or not among the names with most time on the path)",
-        "operators[].saving_free_ns": "null: as saving_half_ns",
-    }
-    if f.queue.launch_to_start_ns is None:
-        unknown["queue.launch_to_start_ns"] = "no launched activity starts in the window"
-    if f.queue.floor_ns is None:
-        unknown["queue.floor_ns"] = "fewer than 20 activities found their queue idle"
-    if f.elapsed.spread_share is None:
-        unknown["elapsed.spread_share"] = "fewer than 3 steady steps"
-    if f.trust.starts_explained_share is None:
-        unknown["trust.starts_explained_share"] = "no device activity starts in the window"
-    if not f.devices:
-        unknown["exposed_comm"] = "no device work in the window"
-    return unknown
+NULLS = {
+    "trace.rank": "distributedInfo does not say",
+    "trace.world_size": "distributedInfo does not say",
+    "elapsed.median_ns": "no steady step has a period",
+    "elapsed.low_ns": "no steady step has a period",
+    "elapsed.high_ns": "no steady step has a period",
+    "elapsed.spread_share": "fewer than 3 steady steps",
+    "critical_path.coupling": "the path is empty",
+    "critical_path.pieces[].evidence": "the stretch waited for nothing in the trace",
+    "critical_path.pieces[].entered_by": "the stretch waited for nothing in the trace",
+    "exposed_comm": "no device work in the window",
+    "exposed_comm.collectives[].name": "no collective metadata",
+    "exposed_comm.collectives[].group": "no collective metadata",
+    "exposed_comm.collectives[].group_size": "no collective metadata",
+    "exposed_comm.collectives[].dtype": "no collective metadata",
+    "exposed_comm.collectives[].in_bytes": "no element count or no element size in the metadata",
+    "exposed_comm.collectives[].out_bytes": "no element count or no element size in the metadata",
+    "options.step_regex": "not given",
+    "options.optimizer_regex": "not given",
+    "options.stream": "not given",
+    "queue.launch_to_start_ns": "no activity with a launch in the graph starts in the window",
+    "queue.launch_to_start_p95_ns": "no activity with a launch in the graph starts in the window",
+    "queue.launch_bound_share": "no activity with a launch in the graph starts in the window",
+    "queue.floor_ns": "fewer than 20 activities found their queue idle",
+    "trust.starts_explained_share": "no device activity starts in the window",
+    "operators[].slack_min_ns": "the boundary needs none of its activities, or the row is a gap",
+    "operators[].saving_half_ns": "not replayed: a gap, or not among the names with most time on the path",
+    "operators[].saving_free_ns": "not replayed: a gap, or not among the names with most time on the path",
+    "ranking.rows[].slack_min_ns": "the boundary needs none of its activities, or the row is a gap",
+    "ranking.rows[].saving_half_ns": "not replayed: a gap, or not among the names with most time on the path",
+    "ranking.rows[].saving_free_ns": "not replayed: a gap, or not among the names with most time on the path",
+}
+"""Why a value can be null; `nulls_of` picks those that are."""
+
+
+def nulls_of(data: Data, reasons: Mapping[str, str]) -> dict[str, str]:
+    """The reason of every null in `data`, by path ("rows[].x" for any row).
+
+    Raises:
+        InternalError: a null without a reason (a bug).
+    """
+    found: dict[str, str] = {}
+    for path in sorted(set(_null_paths(data, ""))):
+        if path not in reasons:
+            raise InternalError("a null in the answer has no reason", where=path)
+        found[path] = reasons[path]
+    return found
+
+
+def _null_paths(value: Any, path: str) -> Iterator[str]:
+    if value is None:
+        yield path
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _null_paths(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _null_paths(inner, f"{path}[]")
 
 
 def _trace(f: Figures) -> Data:
@@ -157,7 +201,7 @@ def _elapsed(f: Figures) -> Data:
     }
 
 
-def _device(d: Any) -> Data:
+def _device(d: DeviceTime) -> Data:
     return {
         "window_ns": d.window_ns,
         "summed_ns": d.summed_ns,
@@ -171,16 +215,35 @@ def _device(d: Any) -> Data:
 
 
 def _comm(f: Figures) -> Data | None:
+    """Summed over devices; by device in `overlap`."""
     if not f.devices:
         return None
-    busiest = f.devices[0]
     return {
-        "comm_union_ns": busiest.comm_ns,
-        "overlapped_ns": busiest.covered_ns,
-        "not_overlapped_ns": busiest.not_covered_ns,
+        "comm_union_ns": sum(d.comm_ns for d in f.devices),
+        "overlapped_ns": sum(d.covered_ns for d in f.devices),
+        "not_overlapped_ns": sum(d.not_covered_ns for d in f.devices),
         "on_critical_path_ns": f.comm_on_path_ns,
-        "collectives": len(f.collectives),
+        "devices": len(f.devices),
+        "collectives": _collectives(f),
     }
+
+
+def _collectives(f: Figures) -> list[Data]:
+    """Communication activities of the capture by what their metadata says; -1 and "" are null."""
+    events = f.view.trace.events
+    grouped: dict[tuple[Any, ...], list[int]] = {}
+    for c in f.collectives:
+        key = (c.name or None, c.group or None, c.group_size, c.dtype or None, c.in_bytes, c.out_bytes)
+        grouped.setdefault(key, []).append(int(events.end_ns[c.row] - events.start_ns[c.row]))
+    keys = ("name", "group", "group_size", "dtype", "in_bytes", "out_bytes")
+    return [
+        {
+            **{k: (None if v == -1 else v) for k, v in zip(keys, key, strict=True)},
+            "count": len(times),
+            "device_ns": sum(times),
+        }
+        for key, times in sorted(grouped.items(), key=lambda item: (-sum(item[1]), str(item[0])))
+    ]
 
 
 def _queue(f: Figures) -> Data:

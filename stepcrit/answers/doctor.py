@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from stepcrit.analyses.evidence import Check, State, analyze
-from stepcrit.answers.words import count, name, say, text
+from collections.abc import Callable
+
+from stepcrit.analyses.evidence import Check, Platform, State, analyze, platform_of
+from stepcrit.answers.words import count, name, plural, say, text
+from stepcrit.model.events import HOST_KINDS
 from stepcrit.model.links import Links
-from stepcrit.model.section import Block, Column, Document, Finding, Input, Section, Sentence, Unit
+from stepcrit.model.section import Block, Column, Document, Finding, Input, Section, Sentence, Unit, Value
 from stepcrit.model.steps import Steps
 from stepcrit.model.trace import RawTrace
+from stepcrit.units import count_text, ns_text, share_text
 
-RECIPE = (
-    "config = torch._C._profiler._ExperimentalConfig(",
-    "    enable_cuda_sync_events=True)",
-    "with torch.profiler.profile(",
-    "    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],",
-    "    schedule=schedule(skip_first=10, wait=1, warmup=2, active=5, repeat=1),",
-    "    record_shapes=True, experimental_config=config,",
-    '    on_trace_ready=lambda p: p.export_chrome_trace("trace.json.gz"),',
-    ") as prof:",
-    "    for batch in loader: train_step(batch); prof.step()",
-    "(with_stack=True only in a second, short recording: it slows the host)",
-)
+_ACTIVITIES = {
+    Platform.CUDA: "[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+    Platform.ROCM: "[ProfilerActivity.CPU, ProfilerActivity.CUDA],  # ROCm, too",
+    Platform.XPU: "[ProfilerActivity.CPU, ProfilerActivity.XPU]",
+    Platform.MTIA: "[ProfilerActivity.CPU, ProfilerActivity.MTIA]",
+    Platform.OTHER: "torch.profiler.supported_activities()",
+    Platform.CPU: "[ProfilerActivity.CPU]",
+}
+"""What to record. ROCm answers to the name of CUDA in PyTorch."""
+
+
+def recipe(platform: Platform) -> tuple[str, ...]:
+    """A Python program that records a trace which answers, but for the user's own loader and step."""
+    cuda = platform == Platform.CUDA
+    activities = _ACTIVITIES[platform]
+    config = (
+        "config = torch._C._profiler._ExperimentalConfig(",
+        "    enable_cuda_sync_events=True)",
+    )
+    return (
+        "import torch",
+        "from torch.profiler import ProfilerActivity, profile, schedule",
+        *(config if cuda else ()),
+        "with profile(",
+        f"    activities={activities}" + ("" if "#" in activities else ","),
+        "    schedule=schedule(skip_first=10, wait=1, warmup=2, active=5, repeat=1),",
+        "    record_shapes=True," + (" experimental_config=config," if cuda else ""),
+        '    on_trace_ready=lambda p: p.export_chrome_trace("trace.json.gz"),',
+        ") as prof:",
+        "    for batch in loader:  # at least 18 of them",
+        "        train_step(batch)",
+        "        prof.step()",
+        "# with_stack=True: only in a second, short recording, it slows the host",
+    )
 
 
 def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | None = None) -> Document:
@@ -33,13 +59,14 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         notes: what building the graph dropped or clamped, when there is a graph.
     """
     checks = analyze(trace, links, steps)
-    meta = trace.meta
+    meta, program = trace.meta, recipe(platform_of(trace))
+    has_host = bool(trace.events.is_kind(*HOST_KINDS).any())
     blocks: tuple[Block, ...] = (
         Section("", notes=tuple(_opening(trace, steps))),
         _checks_section(checks),
-        Section("Can be answered", notes=(_capabilities(checks),)),
+        Section("Can be answered", notes=(_capabilities(checks, has_host=has_host),)),
         *_fixes(checks),
-        Section("How to record", notes=tuple(say("{}", text(line)) for line in RECIPE), topic="recording"),
+        Section("How to record", notes=tuple(say("{}", text(line)) for line in program), topic="recording"),
     )
     data = {
         "checks": [
@@ -47,7 +74,8 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
                 "code": c.code,
                 "evidence": c.evidence,
                 "state": str(c.state),
-                "seen": c.seen,
+                "seen": _filled(c.seen, _raw_text),
+                "numbers": [v.raw for v in c.seen.values if v.unit != Unit.TEXT],
                 "lost": c.lost,
                 "fix": c.fix,
             }
@@ -59,10 +87,10 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         "phases": dict(sorted(meta.phases.items())),
         "graph_notes": dict(sorted((notes or {}).items())),
         "profiler_notes": list(meta.notes),
-        "recipe": list(RECIPE),
+        "recipe": list(program),
     }
     found = tuple(
-        Finding(c.code, say("{}: {}", text(c.evidence), text(c.seen)))
+        Finding(c.code, say("{}: " + c.seen.template, text(c.evidence), *c.seen.values))
         for c in checks
         if c.state == State.WARN
     )
@@ -73,11 +101,11 @@ def _opening(trace: RawTrace, steps: Steps) -> list[Sentence]:
     meta = trace.meta
     lines = [
         say(
-            "{}: {} events, {} steps by {}",
+            "{}: {} {}, {}",
             name(meta.source),
             count(meta.event_count),
-            count(len(steps)),
-            text(steps.source),
+            text(plural(meta.event_count, "event")),
+            text(_steps_words(steps)),
         ),
     ]
     if meta.dialect:
@@ -94,37 +122,70 @@ def _checks_section(checks: tuple[Check, ...]) -> Section:
         Column("state", "state", Unit.TEXT),
         Column("seen", "seen", Unit.TEXT),
     )
-    return Section(
-        "Evidence", columns, tuple((c.code, c.evidence, str(c.state), c.seen) for c in checks), topic="doctor"
-    )
+    rows = tuple((c.code, c.evidence, str(c.state), _filled(c.seen, _words)) for c in checks)
+    return Section("Evidence", columns, rows, topic="doctor")
 
 
-def _capabilities(checks: tuple[Check, ...]) -> Sentence:
-    """One line: what this file can answer."""
+def _steps_words(steps: Steps) -> str:
+    """How many steps, and what marks them."""
+    if steps.source == "capture":
+        return "no step marks"
+    return f"{count_text(len(steps))} {plural(len(steps), 'step')} by {steps.source}"
+
+
+def _filled(seen: Sentence, spell: Callable[[Value], str]) -> str:
+    """A check's sentence as one string: a table's cell holds no sentence."""
+    return seen.template.format(*(spell(value) for value in seen.values))
+
+
+def _words(value: Value) -> str:
+    """A number as it is shown everywhere else."""
+    if value.raw is None or isinstance(value.raw, str):
+        return str(value.raw)
+    if value.unit == Unit.SHARE:
+        return share_text(value.raw, 1)
+    return ns_text(value.raw) if value.unit == Unit.NS else count_text(value.raw)
+
+
+def _raw_text(value: Value) -> str:
+    """A number unrounded, for machines."""
+    return f"{value.raw} ns" if value.unit == Unit.NS else str(value.raw)
+
+
+ABLE = {State.OK: "yes", State.WARN: "no", State.MISSING: "no", State.NOT_APPLICABLE: "n/a"}
+
+
+def _capabilities(checks: tuple[Check, ...], *, has_host: bool) -> Sentence:
+    """One line: what this file can answer. No: not recorded. n/a: there is nothing to be recorded."""
     state = {c.code: c.state for c in checks}
-    able = [
-        (
-            "critical path",
-            state["E104"] == State.OK or state["E101"] == State.OK,
-            "inferred waits" if state["E103"] == State.MISSING else "",
-        ),
-        ("distribution of steps", state["E106"] == State.OK, ""),
-        ("modules", state["E108"] == State.OK, ""),
-        ("lines", state["E107"] == State.OK, ""),
-        ("bytes of collectives", state["E109"] == State.OK, ""),
-        ("memory", state["E110"] == State.OK, ""),
-    ]
-    words = [
-        f"{what} {'yes' if yes else 'no'}" + (f" ({how})" if how and yes else "") for what, yes, how in able
-    ]
+    asked = (
+        ("distribution of steps", "E106"),
+        ("modules", "E108"),
+        ("lines", "E107"),
+        ("bytes of collectives", "E109"),
+        ("memory", "E110"),
+    )
+    words = (_path_words(state, has_host=has_host), *(f"{what} {ABLE[state[code]]}" for what, code in asked))
     return say("{}", text(" · ".join(words)))
 
 
+def _path_words(state: dict[str, State], *, has_host: bool) -> str:
+    """Whether there is a critical path, and over what."""
+    if state["E101"] != State.OK:
+        if not has_host:
+            return "critical path no"
+        return "critical path yes (host only)" if state["E101"] == State.MISSING else "critical path yes"
+    if state["E102"] == State.MISSING:
+        return "critical path with --device-only"
+    return "critical path yes" + (" (inferred waits)" if state["E103"] == State.MISSING else "")
+
+
 def _fixes(checks: tuple[Check, ...]) -> list[Section]:
-    """What is missing, what it costs, how to get it."""
+    """What is missing or odd, what follows from that, and how to record it."""
     lines = []
     for c in checks:
-        if c.state in (State.MISSING, State.WARN):
-            lines.append(say("{} {}: without it: {}", text(c.code), text(c.evidence), text(c.lost)))
+        if c.lost:
+            without = "without it: " if c.state == State.MISSING else ""
+            lines.append(say("{} {}: {}{}", text(c.code), text(c.evidence), text(without), text(c.lost)))
             lines.append(say("     {}", text(c.fix)))
-    return [Section("Missing", notes=tuple(lines))] if lines else []
+    return [Section("Missing or odd", notes=tuple(lines))] if lines else []

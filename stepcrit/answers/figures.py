@@ -25,7 +25,7 @@ class Figures:
         ranking: ranking by the grouping that was asked for (may be `ops`).
         trust: evidence shares.
         collectives: communication activities of the capture.
-        host_tracked_ns: host time with an open event in the step's host window, summed over threads.
+        stream: the queue that `idle` is about, None for the whole device.
     """
 
     view: StepGraph
@@ -38,6 +38,7 @@ class Figures:
     ranking: ranking.Ranking
     trust: trust.Trust
     collectives: tuple[Collective, ...]
+    stream: int | None
 
     @property
     def elapsed_ns(self) -> int:
@@ -73,4 +74,5 @@ def figures(view: StepGraph, by: ranking.By = "op", stream: int | None = None, r
         ops if by == "op" else ranking.analyze(view, by, replays=replays),
         trust.analyze(view),
         link_collectives(view.trace.events, view.links),
+        stream,
     )

@@ -6,6 +6,8 @@ from stepcrit.analyses.ranking import Ranked, Ranking
 from stepcrit.answers.words import count, say, text
 from stepcrit.model.section import Cell, Column, Section, Unit
 
+CLAIM = "times observed; on path, slack: schedule; if …: modelled"
+
 TITLES = {
     "op": "operators",
     "kernel": "kernels",
@@ -46,7 +48,7 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
     )
     title = f"Ranked {TITLES[ranking.by]}"
     return Section(
-        title, columns, tuple(_row(r) for r in ranking.rows), total, notes, "modelled", limit, "ranking"
+        title, columns, tuple(_row(r) for r in ranking.rows), total, notes, CLAIM, limit, "ranking"
     )
 
 

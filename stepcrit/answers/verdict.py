@@ -6,6 +6,7 @@ the evidence in this trace that makes it plausible, and the measurement that wou
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,14 +122,18 @@ def _evidence(f: Figures) -> list[Sentence]:
                 share(f.queue.launch_bound_share, 1), count(f.queue.count), ns(f.queue.launch_to_start_ns), count(f.queue.max_depth),
             )
         )  # fmt: skip
-    if f.comm_on_path_ns or any(d.comm_ns for d in f.devices):
-        comm = f.devices[0]
+    lines += [
+        say(
+            "device {} communicates {}: {} covered by computing, {} not covered",
+            name(d.device), ns(d.comm_ns), ns(d.covered_ns), ns(d.not_covered_ns),
+        )
+        for d in f.devices
+        if d.comm_ns
+    ][:2]  # fmt: skip
+    if f.comm_on_path_ns:
         lines.append(
-            say(
-                "communication {}: {} covered by computing, {} not covered, {} on the path",
-                ns(comm.comm_ns), ns(comm.covered_ns), ns(comm.not_covered_ns), ns(f.comm_on_path_ns),
-            )
-        )  # fmt: skip
+            say("communication on the path: {}{}", ns(f.comm_on_path_ns), text(_collective_words(f)))
+        )
     if f.path.path_count > 1:
         lines.append(
             say(
@@ -137,6 +142,18 @@ def _evidence(f: Figures) -> list[Sentence]:
             )
         )
     return lines
+
+
+def _collective_words(f: Figures) -> str:
+    """Which collectives the step ran, where metadata names them."""
+    start, end = f.view.trace.events.start_ns, f.view.trace.events.end_ns
+    window = f.view.step
+    named = Counter(
+        c.name
+        for c in f.collectives
+        if c.name and end[c.row] > window.start_ns and start[c.row] < window.end_ns
+    )
+    return "".join(f"; {n} {what}" for what, n in named.most_common(3))
 
 
 def _next(f: Figures) -> tuple[Next, ...]:
@@ -175,7 +192,7 @@ def _intervention(f: Figures, row: Ranked) -> Next:
     evidence = say(
         "{} of the step is this on the path{}, gone it would save {}",
         share(row.critical_ns, f.elapsed_ns), text(f" ({row.calls} {plural(row.calls, 'call')})" if row.calls else ""),
-        ns(row.free.high_ns if row.free else None),
+        ns(row.free.low_ns if row.free else None),
     )  # fmt: skip
     refuted = say(
         "disproved if halving it does not take {} off the step, timed without the profiler",

@@ -143,7 +143,7 @@ def _takes_over(view: StepGraph, result: whatif.WhatIf) -> Section:
     columns = (
         Column("class", "class", Unit.TEXT),
         Column("before_ns", "on path now", Unit.NS),
-        Column("after_ns", "then", Unit.NS),
+        Column("after_ns", "path then", Unit.NS),
         Column("less_ns", "less", Unit.SAVED_NS),
     )
     order = sorted(before | after, key=lambda w: (-max(before[w], after[w]), w))

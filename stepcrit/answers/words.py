@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.graph import EdgeKind
@@ -73,3 +76,13 @@ def input_of(view: StepGraph) -> Input:
 def saving_data(saving: Saving | None) -> dict[str, int] | None:
     """A saving for JSON."""
     return None if saving is None else {"low_ns": saving.low_ns, "high_ns": saving.high_ns}
+
+
+def say_settings(settings: Mapping[str, Any]) -> list[Sentence]:
+    """One line on the options that change every number, if any differs from its default."""
+    changed = [
+        f"{key.replace('_', '-')} {value}"
+        for key, value in settings.items()
+        if value not in (None, False, "none", {})
+    ]
+    return [say("computed with: {}", text(", ".join(changed)))] if changed else []

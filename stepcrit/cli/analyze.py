@@ -70,4 +70,10 @@ def analyze(
         device_only=device_only,
     )
     view = load(path, options).view(step)
-    emit(answer(view, by=by.value, stream=stream), fmt=fmt, as_json=as_json, output=output, source=path)
+    emit(
+        answer(view, by=by.value, stream=stream, settings=options.told()),
+        fmt=fmt,
+        as_json=as_json,
+        output=output,
+        source=path,
+    )

@@ -105,7 +105,7 @@ def test_last_equals_sign_splits_and_factors_are_exact(
     ("words", "ns"),
     [
         ("750ns", 750), ("5us", 5000), ("5µs", 5000), ("1.5 ms", 1_500_000), ("0s", 0), ("2s", 2 * 10**9),
-        ("0.1us", 100), ("1e-3ms", 1000), ("1/3us", 333), (" 5 us ", 5000),
+        ("0.1us", 100), ("1e-3ms", 1000), ("1/3us", 333),
     ],
 )  # fmt: skip
 def test_durations_are_read_exactly(words: str, ns: int) -> None:
