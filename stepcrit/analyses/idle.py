@@ -27,6 +27,7 @@ from stepcrit.model.graph import EdgeKind, NodeKind
 
 DEPENDENCY = "dependency"
 DEVICE_SIDE = "not explained"
+STREAM_GAP = "stream gap"
 NOT_ASKED = "host left out"
 LATENCY = "launch latency"
 ORPHAN = "launched outside the trace"
@@ -120,9 +121,15 @@ def _stretch(view: StepGraph, points: LaunchPoints, rows: Int64Array, gap: tuple
     first = launched[int(np.argmin(at[launched]))]
     node, launch = int(nodes[first]), int(at[first])
     if launch <= a:
-        cause = DEPENDENCY if _bound_by_event(view, node) else DEVICE_SIDE
+        cause = DEPENDENCY if _bound_by_event(view, node) else _device_side(view, b - a)
         return IdleStretch(a, b, int(starting[first]), {cause: b - a}, {})
     return _late_launch(view, int(points.node[node]), (a, launch, b), int(starting[first]))
+
+
+def _device_side(view: StepGraph, length: int) -> str:
+    """A delay between launched neighbours: normal for its kind, or not explained."""
+    usual = view.usual_gaps.get(EdgeKind.STREAM, 0.0)
+    return STREAM_GAP if length <= max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * usual) else DEVICE_SIDE
 
 
 def _late_launch(view: StepGraph, host_node: int, at: tuple[int, int, int], row: int) -> IdleStretch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import Any
 
@@ -17,6 +18,7 @@ from stepcrit.model.section import Block, Cell, Column, Document, Section, Sente
 RUNS = 25
 """Merged runs that a terminal shows without --full: the largest ones, in time order."""
 
+FEW_RUNS = 5
 JOINS = 10
 
 Row = dict[str, object]
@@ -123,7 +125,11 @@ def _runs_section(view: StepGraph, *, full: bool) -> Section:
 def _runs(view: StepGraph) -> list[list[Row]]:
     """Neighbouring stretches on one lane; communication stands apart from computing."""
     rows = [row for row in critical.path_rows(view) if row["length_ns"]]
-    return [list(group) for _, group in groupby(rows, key=lambda r: (r["lane"], _apart(r)))]
+    runs = [list(group) for _, group in groupby(rows, key=lambda r: (r["lane"], _apart(r)))]
+    if len(runs) >= FEW_RUNS:
+        return runs
+    # A path that stays on one queue tells nothing as one run: there the class of work divides it.
+    return [list(group) for _, group in groupby(rows, key=lambda r: (r["lane"], r["class"]))]
 
 
 def _apart(row: Row) -> str:
@@ -131,13 +137,29 @@ def _apart(row: Row) -> str:
 
 
 def _run_row(view: StepGraph, run: list[Row]) -> tuple[Cell, ...]:
-    """One run: times count from the window's opening; class and name are the largest inside it."""
+    """One run: times count from the window's opening; class and name are those with most time inside it."""
     length = sum(_int(r["length_ns"]) for r in run)
-    largest = max(run, key=lambda r: _int(r["length_ns"]))
+    work = _most(run, "class")
     start = _int(run[0]["start_ns"]) - view.step.start_ns
     evidence = str(run[0]["evidence"] or "opening")
     where = _where(view, str(run[0]["lane"]))
-    return (start, length, where, str(largest["class"]), str(largest["name"]), len(run), evidence)
+    return (
+        start,
+        length,
+        where,
+        work,
+        _most([r for r in run if r["class"] == work], "name"),
+        len(run),
+        evidence,
+    )
+
+
+def _most(run: list[Row], key: str) -> str:
+    """The value of a column that has most time."""
+    time: Counter[str] = Counter()
+    for row in run:
+        time[str(row[key])] += _int(row["length_ns"])
+    return max(time, key=lambda value: (time[value], value))
 
 
 def _where(view: StepGraph, lane: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
+import shlex
 
 import stepcrit
 from stepcrit.cli.options import Format, FormatOpt, JsonOpt, OutputOpt, session_options
-from stepcrit.cli.output import emit
+from stepcrit.cli.output import Stdout, emit, tell
 
 DEMO_TRACE = os.path.join(os.path.dirname(stepcrit.__file__), "data", "demo.json.gz")  # noqa: PTH118, PTH120 - pathlib costs start-up time
 
@@ -20,7 +20,12 @@ def demo(fmt: FormatOpt = None, as_json: JsonOpt = False, output: OutputOpt = No
     view = load(DEMO_TRACE, session_options()).view()
     emit(answer(view), fmt=fmt, as_json=as_json, output=output, source=DEMO_TRACE)
     if fmt in (None, Format.TEXT) and not as_json and not output:
-        sys.stdout.flush()
-        sys.stderr.write(
-            f"try: stepcrit critical {DEMO_TRACE}   |   stepcrit doctor {DEMO_TRACE}   |   stepcrit explain\n"
-        )
+        tell(_hint(DEMO_TRACE, Stdout.now().width))
+
+
+def _hint(path: str, width: int) -> str:
+    """What to type next, for a shell to take as it stands; a path wider than the screen is continued."""
+    room = width - len("DEMO=''\\")
+    pieces = [shlex.quote(path[i : i + room]) for i in range(0, len(path), room)]
+    named = "\\\n".join(pieces)
+    return f'\ntry:\nDEMO={named}\nstepcrit critical "$DEMO"\nstepcrit doctor "$DEMO"\nstepcrit explain\n'

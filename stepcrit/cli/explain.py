@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from stepcrit.cli.output import Stdout
+
 
 def explain(
     topic: Annotated[
@@ -20,6 +22,7 @@ def explain(
 
     Examples: stepcrit explain; stepcrit explain critical-path; stepcrit explain G210
     """
-    from stepcrit.report.topics import show, topic_list  # noqa: PLC0415 - reads the texts
+    from stepcrit.report.topics import fitted, show, topic_list  # noqa: PLC0415 - reads the texts
 
-    typer.echo(show(topic) if topic else topic_list())
+    stdout = Stdout.now()
+    stdout.write(fitted(show(topic) if topic else topic_list(), stdout.width) + "\n")

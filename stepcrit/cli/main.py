@@ -6,17 +6,26 @@ Only typer is imported here; numpy, pandas and networkx load inside the commands
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 
 import typer
 from typer.exceptions import TyperException
 
 from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, whatif
+from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, StepcritError, UsageError
 
 INTERRUPTED = 130
 CLOSED = 141  # stdout closed by its reader: `| head`
+TERMINATED = 143
+
+DEBUG = "set STEPCRIT_DEBUG=1 for the traceback"
+ROOT_OPTIONS = ("-h", "--help", "--version")
+TRACE_SUFFIXES = (".json", ".gz")
 
 app = typer.Typer(
     name="stepcrit",
@@ -46,7 +55,7 @@ def _version(*, value: bool) -> None:
     if value:
         from stepcrit import __version__  # noqa: PLC0415 - reads package metadata
 
-        typer.echo(f"stepcrit {__version__} (Python {sys.version.split()[0]})")
+        say(f"stepcrit {__version__} (Python {sys.version.split()[0]})\n")
         raise typer.Exit
 
 
@@ -66,6 +75,7 @@ def root(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
 
 
@@ -74,44 +84,50 @@ def run(argv: list[str]) -> int:
     try:
         return _call(["analyze", *argv] if _is_trace(argv) else argv or ["--help"])
     except StepcritError as error:
-        _show(error)
-        return error.exit_code
-    except AssertionError as error:  # a broken promise of ours, found by a check
-        _show(InternalError(f"a check inside stepcrit failed: {error}"))
-        return InternalError.exit_code
-    except BrokenPipeError:
-        _silence_stdout()
+        return _show(error)
+    except ReaderGoneError:
         return CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except AssertionError as error:  # a broken promise of ours, found by a check
+        return _show(InternalError(f"a check inside stepcrit failed: {error}", do=DEBUG))
     except Exception as error:  # noqa: BLE001 - the last door: a bug is told as one, never as a bare traceback
-        return _bug(error)
+        return _show(InternalError(f"{type(error).__name__}: {error}", do=DEBUG))
 
 
-def _bug(error: Exception) -> int:
-    """Something we did not think of: one message and exit code 70; STEPCRIT_DEBUG=1 shows where."""
-    if os.environ.get("STEPCRIT_DEBUG"):
-        raise error
-    _show(InternalError(f"{type(error).__name__}: {error}", do="set STEPCRIT_DEBUG=1 for the traceback"))
-    return InternalError.exit_code
+def _terminate(*_: object) -> None:
+    """SIGTERM unwinds like an error, so that no half-written file stays behind."""
+    raise SystemExit(TERMINATED)
 
 
 def _is_trace(argv: list[str]) -> bool:
     """Whether `stepcrit trace.json …` was meant as `stepcrit analyze trace.json …`."""
-    if not argv or argv[0] in COMMANDS:
+    if not argv or argv[0] in COMMANDS or argv[0] in ROOT_OPTIONS:
         return False
-    return argv[0] == "-" or os.path.exists(argv[0])  # noqa: PTH110 - pathlib costs start-up time
+    if argv[0] == "-" or not argv[0].startswith("-"):
+        return _names_trace(argv[0])
+    # options of `analyze` first: a path among what follows, and no command
+    return any(map(_names_trace, argv)) and not any(word in COMMANDS for word in argv)
+
+
+def _names_trace(word: str) -> bool:
+    """Whether a word is a path, be there such a file or not: no command is spelled like one."""
+    if word.startswith("-"):
+        return word == "-"
+    has_folder = any(sep in word for sep in (os.sep, os.altsep) if sep)
+    return has_folder or word.lower().endswith(TRACE_SUFFIXES) or os.path.exists(word)  # noqa: PTH110 - pathlib costs start-up time
 
 
 def _call(argv: list[str]) -> int:
     """Let typer find and call the command; wrong use is worded by typer, on stderr, with exit code 2."""
     try:
-        result = app(args=argv, prog_name="stepcrit", standalone_mode=False)
+        with redirect_stdout(Stdout(sys.stdout)):
+            result = app(args=argv, prog_name="stepcrit", standalone_mode=False)
     except TyperException as error:
         words = getattr(error, "format_message", error.__str__)()
         context = getattr(error, "ctx", None)
         usage = context.get_usage() if context else ""
-        sys.stderr.write(f"{usage}\nerror {UsageError.code}: {words}\n".lstrip())
+        tell(f"{usage}\nerror {UsageError.code}: {words}\n".lstrip())
         return UsageError.exit_code
     except typer.Exit as done:
         return done.exit_code
@@ -120,8 +136,8 @@ def _call(argv: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _show(error: StepcritError) -> None:
-    """What, where, and what to do, on stderr."""
+def _show(error: StepcritError) -> int:
+    """What, where, and what to do, on stderr; returns the exit code."""
     from stepcrit.report.safe import safe_text  # noqa: PLC0415 - only an error needs it
 
     lines = [f"error {error.code}: {safe_text(error.what)}"]
@@ -131,12 +147,10 @@ def _show(error: StepcritError) -> None:
         lines.append(
             "  this is a bug in stepcrit: please report it with the trace, or with its `stepcrit doctor --json`"
         )
-    sys.stderr.write("\n".join(lines) + "\n")
-
-
-def _silence_stdout() -> None:
-    """Keep the interpreter from complaining about a closed stdout at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if os.environ.get("STEPCRIT_DEBUG"):
+            lines[:0] = [safe_text(line) for line in traceback.format_exc().splitlines()]
+    tell("\n".join(lines) + "\n")
+    return error.exit_code
 
 
 if __name__ == "__main__":

@@ -1,18 +1,111 @@
-"""Where an answer goes: format by option or suffix, to a file or to stdout."""
+"""The one door to stdout and stderr, and where an answer goes: format by option or suffix, file or stdout.
+
+Typer takes an OSError for a closed pipe and exits with 1, whatever it was. So none leaves this file: a
+failed write is an OutputError, and a reader that left is a ReaderGoneError.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO, cast
 
 from stepcrit.cli.options import Format
-from stepcrit.errors import UsageError
+from stepcrit.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from stepcrit.model.section import Document
 
 SUFFIXES = {".json": Format.JSON, ".md": Format.MD, ".csv": Format.CSV, ".txt": Format.TEXT}
+NARROWEST, USUAL = 20, 80
+
+
+class ReaderGoneError(Exception):
+    """The reader of stdout closed it, as `| head` does: there is nobody left to tell."""
+
+
+class Stdout:
+    """Stands in for sys.stdout while a command runs: typer's words and our answers both leave by `send`.
+
+    Attributes:
+        encoding: what the stream takes; "ascii" where the locale says so, whatever Python makes of it.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = None if stream is None or stream.closed else stream
+        self.encoding = _encoding(stream)
+
+    @classmethod
+    def now(cls) -> Stdout:
+        """The stdout of the running command."""
+        return sys.stdout if isinstance(sys.stdout, cls) else cls(sys.stdout)
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal; 80 where it is none."""
+        return max(shutil.get_terminal_size().columns, NARROWEST) if self.isatty() else USUAL
+
+    def isatty(self) -> bool:
+        """Whether a person reads along."""
+        return self._stream is not None and self._stream.isatty()
+
+    def write(self, text: str) -> int:
+        """Words in signs that the stream has.
+
+        Raises:
+            OutputError: see `send`; so ReaderGoneError.
+        """
+        self.send(_signs(text, self.encoding))
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def send(self, data: bytes) -> None:
+        """Bytes as they are.
+
+        Raises:
+            OutputError: stdout is closed, or does not take them.
+            ReaderGoneError: its reader closed it.
+        """
+        if not data:
+            return
+        if self._stream is None:
+            raise OutputError("cannot write: stdout is closed", do="open it, or send it to a file")
+        try:
+            _put(data, self._stream)
+        except BrokenPipeError:
+            _hush(self._stream)
+            raise ReaderGoneError from None
+        except OSError as err:
+            _hush(self._stream)
+            raise OutputError(
+                f"cannot write {len(data)} bytes: {err.strerror or err}",
+                where="stdout",
+                do="make room, or send it elsewhere",
+            ) from err
+
+
+def say(text: str) -> None:
+    """Words on stdout.
+
+    Raises:
+        OutputError: see `Stdout.send`; so ReaderGoneError.
+    """
+    Stdout.now().write(text)
+
+
+def tell(text: str) -> None:
+    """Words on stderr, where it can be written: a refusal must not fail for want of a place to tell it."""
+    stream: TextIO | None = sys.stderr
+    if stream is None or stream.closed:
+        return
+    try:
+        _put(_signs(text, _encoding(stream)), stream)
+    except OSError:
+        _hush(stream)
 
 
 def emit(
@@ -22,7 +115,8 @@ def emit(
 
     Raises:
         UsageError: the output is the input, or formats contradict each other.
-        OutputError: the file could not be written.
+        OutputError: it could not be written.
+        ReaderGoneError: nobody reads it any more.
     """
     from stepcrit.report.screen import Screen  # noqa: PLC0415 - rich loads here
     from stepcrit.report.write import render, write_output  # noqa: PLC0415
@@ -33,8 +127,55 @@ def emit(
         raise UsageError("the output would overwrite the trace", do="give another path to -o")
     suffix = os.path.splitext(output or "")[1].lower()  # noqa: PTH122 - a string is enough
     chosen = Format.JSON if as_json else fmt or SUFFIXES.get(suffix, Format.TEXT)
-    screen = None if output else Screen.of(sys.stdout)
-    write_output(render(document, chosen.value, screen), output or sys.stdout)
+    if not output:
+        stdout = Stdout.now()
+        stdout.send(
+            render(document, chosen.value, Screen.of(cast("TextIO", stdout)))
+        )  # asked for its kind only
+        return
+    try:
+        write_output(render(document, chosen.value), output)
+    except BrokenPipeError as err:  # a pipe that has a name
+        raise ReaderGoneError from err
+
+
+def _put(data: bytes, stream: TextIO) -> None:
+    """Bytes past the text layer where there is one: it would translate line ends."""
+    buffer = getattr(stream, "buffer", None)
+    stream.flush()
+    if buffer is None:
+        stream.write(data.decode(stream.encoding or "utf-8", "replace"))
+    else:
+        buffer.write(data)
+    stream.flush()
+
+
+def _hush(stream: TextIO) -> None:
+    """What the stream still holds goes nowhere: at exit the interpreter would fail on it once more."""
+    with suppress(OSError, ValueError):  # a stream of a test has no number
+        number = stream.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
+        os.close(nowhere)
+
+
+def _encoding(stream: TextIO | None) -> str:
+    """The encoding of a stream; Python writes UTF-8 under LC_ALL=C, and no one there can read it."""
+    is_own = stream is sys.__stdout__ or stream is sys.__stderr__
+    is_told = os.environ.get("PYTHONIOENCODING") or os.environ.get("PYTHONUTF8")
+    if is_own and not is_told and os.environ.get("LC_ALL") in ("C", "POSIX"):
+        return "ascii"
+    return getattr(stream, "encoding", None) or "utf-8"
+
+
+def _signs(text: str, encoding: str) -> bytes:
+    """Words in an encoding, in ASCII where it lacks a sign."""
+    try:
+        return text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        from stepcrit.report.safe import ascii_text  # noqa: PLC0415 - rarely needed
+
+        return ascii_text(text).encode("ascii")
 
 
 def _same_file(a: str, b: str) -> bool:

@@ -43,10 +43,6 @@ class Saving:
         """The optimistic end of the interval."""
         return max(self.join_ns, self.edge_ns)
 
-    def at_least_zero(self) -> Saving:
-        """The same, for a change that only shortens: a loss then comes from the run's two ends alone."""
-        return Saving(max(self.join_ns, 0), max(self.edge_ns, 0))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayer:
@@ -58,6 +54,7 @@ class Replayer:
         ends: sinks of the boundaries that open and close what is measured; the closing one alone when
             only the chosen step is changed.
         period_count: over how many periods the saving is a mean; 0 when the chosen step is changed alone.
+        closing_index: index of the step that the closing boundary belongs to.
         changeable: nodes to which a change applies.
     """
 
@@ -65,6 +62,7 @@ class Replayer:
     delays: Mapping[GapPolicy, Lags]
     ends: tuple[list[int], ...]
     period_count: int
+    closing_index: int
     changeable: BoolArray
 
     def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
@@ -74,6 +72,18 @@ class Replayer:
         new = delays or self.delays
         join, edge = (self._saved(dur, self.limited(new[policy], policy)) for policy in POLICIES)
         return Saving(join, edge)
+
+    def mean_since_start(self, dur_ns: Int64Array) -> Saving:
+        """The last boundary's gain over all steps up to it: rougher, but never less for a larger change."""
+        count = max(self.view.step.index + 1, self.closing_index + 1)
+        graph = self.view.built.graph
+        observed = int(graph.end_ns[self.ends[-1]].max())
+        gains = []
+        for policy in POLICIES:
+            finish = forward(graph, np.where(self.changeable, dur_ns, graph.dur_ns), self.delays[policy])
+            ends = finish[self.ends[-1]] + np.where(self.changeable, dur_ns, graph.dur_ns)[self.ends[-1]]
+            gains.append((observed - int(ends.max())) // count)
+        return Saving(*gains)
 
     def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
         """Delays with the observed ones in front of every node that a change does not reach."""
@@ -101,9 +111,9 @@ def replayer(view: StepGraph) -> Replayer:
         ends = tuple(
             sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1])
         )
-        return Replayer(view, delays, ends, len(steady) - 1, np.ones(len(graph), np.bool_))
+        return Replayer(view, delays, ends, len(steady) - 1, steady[-1].index, np.ones(len(graph), np.bool_))
     own = (graph.start_ns >= view.step.start_ns) & (graph.start_ns < view.step.end_ns)
-    return Replayer(view, delays, (list(view.sinks),), 0, own)
+    return Replayer(view, delays, (list(view.sinks),), 0, 0, own)
 
 
 def _steady_boundaries(view: StepGraph) -> list[Step]:

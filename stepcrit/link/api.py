@@ -32,7 +32,7 @@ class CallRole(IntEnum):
 _SUFFIX = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
 _ROLES: tuple[tuple[CallRole, re.Pattern[str]], ...] = (
     (CallRole.SYNC_DEVICE, re.compile(r"^(cuda|hip|musa|mtia)DeviceSynchronize$|^cuCtxSynchronize$")),
-    (CallRole.SYNC_STREAM, re.compile(r"^(cuda|hip|cu|musa)StreamSynchronize$")),
+    (CallRole.SYNC_STREAM, re.compile(r"^(cuda|hip|cu|musa)StreamSynchronize$|^synchronizeStream$")),
     (CallRole.SYNC_EVENT, re.compile(r"^(cuda|hip|cu|musa)EventSynchronize$")),
     (CallRole.EVENT_RECORD, re.compile(r"^(cuda|hip|cu|musa)EventRecord(WithFlags)?$")),
     (CallRole.STREAM_WAIT, re.compile(r"^(cuda|hip|cu|musa)StreamWaitEvent$")),

@@ -70,12 +70,14 @@ KERNEL_NAMES: tuple[tuple[WorkClass, tuple[str, ...]], ...] = (
 )
 
 _PATTERNS = tuple((work, re.compile("|".join(parts), re.IGNORECASE)) for work, parts in KERNEL_NAMES)
+_TYPES = re.compile(r"(cutlass|cute|cub|nv|c10|std)::\w*(_t|float\w*|array|tuple|integral_constant)\b")
+# Argument types say nothing of the work: cutlass::bfloat16_t is no matrix product.
 INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader.*__next__")
 OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _OPTIMIZER_ANY = re.compile(r"^Optimizer\.(step|zero_grad)#")
 _COMM_HOST = re.compile(r"^(nccl|gloo|xccl|hccl|ucc|mpi):|^c10d::|^record_param_comms")
 _LAUNCH_CALL = re.compile(r"Launch|Memcpy|Memset")
-_SYNC_CALL = re.compile(r"^(cuda|hip|cu|mtia|musa|aclrt)\w*Synchronize")
+_SYNC_CALL = re.compile(r"^(cuda|hip|cu|mtia|musa|aclrt)\w*Synchronize|^synchronizeStream$")
 
 
 def kernel_class(name: str) -> WorkClass:
@@ -84,7 +86,8 @@ def kernel_class(name: str) -> WorkClass:
     >>> kernel_class("ampere_fp16_s16816gemm_fp16_128x64_tn").label
     'gemm'
     """
-    return next((work for work, pattern in _PATTERNS if pattern.search(name)), WorkClass.KERNEL)
+    bare = _TYPES.sub("", name)
+    return next((work for work, pattern in _PATTERNS if pattern.search(bare)), WorkClass.KERNEL)
 
 
 def classify(

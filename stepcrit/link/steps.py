@@ -214,12 +214,14 @@ def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step,
     """Each window with its boundary; a step starts where the one before ended."""
     steps: list[Step] = []
     previous: int | None = None
+    backlog = _backlog_end(view)
     for i, window in enumerate(windows):
         low, high = np.searchsorted(view.issued_ns, (window.start_ns, window.end_ns), side="left")
         rows = view.device[low:high]
         end = _instant(view, window, rows, boundary)
         # A boundary before the previous one (a step without device work) would turn time around.
-        start = window.start_ns if previous is None else previous
+        first = window.start_ns if window.is_capture or backlog >= end else max(window.start_ns, backlog)
+        start = first if previous is None else previous
         end = max(end, start)
         label = window.label
         count = len(view.device) if window.is_capture else len(rows)
@@ -228,6 +230,22 @@ def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step,
         steps.append(Step(i, label, *place, count, *marks))
         previous = end
     return tuple(steps)
+
+
+def _backlog_end(view: _View) -> int:
+    """When the work that had been launched before the recording ended, -1 without any.
+
+    It fills the beginning of a queue, up to the queue's first launched activity, and belongs to no step.
+    """
+    events = view.events
+    launched = view.links.launch >= 0
+    device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    end = NONE
+    for lane in np.unique(events.lane[device]).tolist():
+        rows = device[events.lane[device] == lane]
+        first = int(np.argmax(launched[rows])) if launched[rows].any() else 0
+        end = max(end, int(events.end_ns[rows[:first]].max(initial=NONE)))
+    return end
 
 
 def _instant(view: _View, window: Window, rows: Int64Array, boundary: Boundary) -> int:
@@ -320,6 +338,7 @@ def _representative(steps: Sequence[Step]) -> int:
     if used:
         return used[(len(used) - 1) // 2].index
     lasting = [s for s in steps if s.elapsed_ns]
+    lasting = [s for s in lasting if not s.why_not.startswith("incomplete")] or lasting
     with_period = [s for s in lasting if s.opens_at_boundary]
     return (with_period or lasting or list(steps))[-1].index
 

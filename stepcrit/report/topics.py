@@ -8,6 +8,7 @@ explanation of one code, shown when that code is asked for.
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -32,6 +33,9 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """Every topic, in the order in which the list shows them."""
 
 NEAR = 5
+FULL = 72
+"""Where a line and the next line's first word pass this, the line ended for want of room, not on purpose."""
+_COLUMN = re.compile(r" *\S+(?: \S+)* {2,}(?=\S)")
 _UNSAID = re.compile(r"[\W_]+")
 _ENTRY = re.compile(r"^## (?P<code>\S+) (?P<title>.+)$", re.MULTILINE)
 
@@ -113,6 +117,46 @@ def topic_list() -> str:
     for heading, ids in GROUPS:
         lines += ["", heading, *(f"  {one:<{width}}{titles[one]}" for one in ids)]
     return "\n".join(lines)
+
+
+def fitted(text: str, width: int) -> str:
+    r"""A text in so many columns: what is too wide is wrapped anew, below the column in which it begins.
+
+    >>> print(fitted("all  nothing is too wide here\nnone  but here", 20))
+    all  nothing is too
+         wide here
+    none  but here
+    """
+    items: list[list[str]] = []
+    for line in text.splitlines():
+        if items and _continues(items[-1], line):
+            items[-1].append(line)
+        else:
+            items.append([line])
+    return "\n".join(line for item in items for line in _refit(item, width))
+
+
+def _continues(item: list[str], line: str) -> bool:
+    """Whether a line goes on with a paragraph, or with the text of a table's row."""
+    words = line.split(maxsplit=1)
+    if not words or not item[-1] or _COLUMN.match(line) or _column(line) != _column(item[0]):
+        return False
+    return len(item[-1]) + 1 + len(words[0]) > FULL
+
+
+def _column(line: str) -> int:
+    """Where the text of a line begins: behind the name of a row, or behind blanks."""
+    row = _COLUMN.match(line)
+    return row.end() if row else len(line) - len(line.lstrip())
+
+
+def _refit(item: list[str], width: int) -> list[str]:
+    """The lines of one item, none wider than `width`."""
+    if max(map(len, item)) <= width:
+        return item
+    hang = " " * min(_column(item[0]), width // 2)
+    words = " ".join([item[0], *(line.strip() for line in item[1:])])
+    return textwrap.wrap(words, width, subsequent_indent=hang, break_on_hyphens=False)
 
 
 def key_of(name: str) -> str:

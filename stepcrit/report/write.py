@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
+import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
 
 from stepcrit.errors import OutputError, UsageError
 from stepcrit.model.section import Document
 from stepcrit.report import as_csv, as_json, markdown, text
+from stepcrit.report.safe import ascii_text, visible
 from stepcrit.report.screen import Screen
 
 RENDERERS: dict[str, Callable[[Document, Screen], bytes]] = {
     "text": text.render,
-    "json": lambda document, _: as_json.render(document),
-    "md": lambda document, _: markdown.render(document),
-    "csv": lambda document, _: as_csv.render(document),
+    "json": lambda document, screen: _as_taken(as_json.render(document), screen, _json_escaped),
+    "md": lambda document, screen: _as_taken(markdown.render(document), screen, ascii_text),
+    "csv": lambda document, screen: _as_taken(as_csv.render(document), screen, _escaped),
 }
-"""Name of the format -> renderer. Only text asks what the stream can show."""
+"""Name of the format -> renderer. Only text asks for the width; the others are UTF-8 but where ASCII is asked."""
+
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
 
 
 def render(document: Document, fmt: str, screen: Screen | None = None) -> bytes:
@@ -38,20 +43,19 @@ def render(document: Document, fmt: str, screen: Screen | None = None) -> bytes:
     return RENDERERS[fmt](document, screen or Screen())
 
 
-def write_output(rendered: bytes, target: str | os.PathLike[str] | TextIO) -> None:
-    """Write to a stream, or to a path: there the old file stays until the new one is whole.
+def write_output(rendered: bytes, target: str | os.PathLike[str]) -> None:
+    """Write to a path: the old file stays until the new one is whole.
 
     Whether the path is one of the inputs is the caller's to ask. A closed pipe is the caller's, too.
 
     Raises:
         OutputError: the path cannot be written; nothing was left behind.
     """
-    if not isinstance(target, str | os.PathLike):
-        _to_stream(rendered, target)
-        return
     path = Path(target)
     try:
         _to_path(rendered, path)
+    except BrokenPipeError:
+        raise
     except OSError as err:
         reason = err.strerror or str(err)
         raise OutputError(
@@ -61,15 +65,28 @@ def write_output(rendered: bytes, target: str | os.PathLike[str] | TextIO) -> No
         ) from err
 
 
-def _to_stream(rendered: bytes, stream: TextIO) -> None:
-    """Bytes past the text layer where there is one: it would translate line ends."""
-    buffer = getattr(stream, "buffer", None)
-    stream.flush()
-    if buffer is None:
-        stream.write(rendered.decode(stream.encoding or "utf-8", "replace"))
-    else:
-        buffer.write(rendered)
-    stream.flush()
+def _as_taken(rendered: bytes, screen: Screen, in_ascii: Callable[[str], str]) -> bytes:
+    """A machine's format in UTF-8, or in ASCII for a stream that takes nothing else."""
+    if rendered.isascii() or not _is_ascii(screen.encoding):
+        return rendered
+    return in_ascii(rendered.decode()).encode("ascii")
+
+
+def _is_ascii(encoding: str) -> bool:
+    try:
+        return codecs.lookup(encoding).name == "ascii"
+    except LookupError:
+        return True
+
+
+def _json_escaped(document: str) -> str:
+    """The same JSON in ASCII: other characters only stand inside strings."""
+    return _FOREIGN.sub(lambda found: json.dumps(found[0])[1:-1], document)
+
+
+def _escaped(cells: str) -> str:
+    """Escapes alone: a sign spelled out as a quotation mark would end a cell."""
+    return _FOREIGN.sub(lambda found: "".join(map(visible, found[0])), cells)
 
 
 def _to_path(rendered: bytes, path: Path) -> None:

@@ -34,6 +34,7 @@ WORDS = {
     "host: untracked": "host_untracked",
     idle.LATENCY: "launch_latency",
     idle.DEVICE_SIDE: "device_side_unexplained",
+    idle.STREAM_GAP: "device_side_unexplained",  # the golden cases name one cause for short and long ones
     idle.TAIL: "tail",
 }
 

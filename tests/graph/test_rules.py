@@ -645,7 +645,15 @@ def test_asynchronous_copy_on_an_idle_queue_does_not_block_its_call(name: str) -
     assert ("cudaMemcpyAsync", 6, 36) in drawn.path
 
 
-@pytest.mark.parametrize("name", [TO_PAGEABLE, TO_PINNED, FROM_PAGEABLE])
+def test_copy_from_pageable_memory_begins_to_stage_when_its_queue_is_free() -> None:
+    """The call ends before its copy, yet it waited for the kernel before it: only staging is host work."""
+    drawn = Drawn(copying(FROM_PAGEABLE, "cudaMemcpyAsync", (31, 33), to=32))
+    assert drawn.edges(EdgeKind.SYNC) == {("a", "cudaMemcpyAsync", Evidence.ORDER)}
+    assert ("cudaMemcpyAsync", 30, 32) in drawn.path
+    assert ("a", 5, 30) in drawn.path
+
+
+@pytest.mark.parametrize("name", [TO_PAGEABLE, TO_PINNED])
 def test_call_that_returns_before_its_copy_ends_was_not_blocked(name: str) -> None:
     drawn = Drawn(copying(name, "cudaMemcpyAsync", (31, 33), to=32))
     assert drawn.edges(EdgeKind.SYNC) == set()

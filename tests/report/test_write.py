@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 
@@ -58,13 +57,3 @@ def test_a_symbolic_link_is_replaced_and_what_it_names_is_not_touched(tmp_path: 
     write_output(b"new", tmp_path / "link")
     assert (tmp_path / "real").read_bytes() == b"real"
     assert (tmp_path / "link").read_bytes() == b"new"
-
-
-def test_a_stream_takes_bytes_or_text() -> None:
-    raw = io.BytesIO()
-    wrapped = io.TextIOWrapper(raw, "ascii")
-    write_output("µ\n".encode(), wrapped)
-    assert raw.getvalue() == "µ\n".encode()
-    plain = io.StringIO()
-    write_output(b"a\n", plain)
-    assert plain.getvalue() == "a\n"

@@ -21,6 +21,10 @@ LONG_CALL_NS = 50_000
 """A launch call shorter than this was not blocked in any way that matters."""
 
 
+RELEASE_NS = 100_000
+"""A call that found the queue full returns this soon after an activity retired; later is not for that reason."""
+
+
 def back_pressure(scene: Scene, claims: Claims) -> None:
     """The last activity of the queue to end within a long launch call, at full depth, released the call."""
     events, launch = scene.events, scene.links.launch
@@ -34,14 +38,15 @@ def back_pressure(scene: Scene, claims: Claims) -> None:
                 continue
             src = queue.last_to_end_by(end)
             until = int(events.end_ns[src]) if src >= 0 else -1
-            if start < until and src != row:
+            if start < until and end - until <= RELEASE_NS and src != row:
                 waited.add(call)
                 claims.wait.append(WaitClaim(src, call, start, until, EdgeKind.BACKPRESSURE, Evidence.ORDER))
 
 
 def _depth_at_issue(scene: Scene, queue: Queue) -> Int64Array:
     """How many of the queue's activities were launched and not yet ended when each was issued."""
-    launched = np.arange(len(queue.issued))
+    # Activities of one graph launch are issued together: only what was issued before it stands in its way.
+    launched = np.searchsorted(queue.issued, queue.issued, side="left")
     ended = np.searchsorted(np.sort(scene.events.end_ns[queue.rows]), queue.issued, side="right")
     depth: Int64Array = np.where(scene.links.launch[queue.issued_rows] >= 0, launched - ended, 0)
     return depth

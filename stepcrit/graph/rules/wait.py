@@ -18,18 +18,34 @@ def copy_waits(scene: Scene, claims: Claims) -> None:
     """E6: a copy call that outlives its own copy waited for it, if copies of its kind block.
 
     Blocking by specification: synchronous copy calls, and copies to pageable host memory. Blocking by
-    behaviour: any copy whose queue was still busy when the call began, and whose call outlived it.
+    behaviour: any copy whose queue was still busy when the call began, and whose call outlived it. A copy
+    *from* pageable memory returns when the data is staged, so its call ends with or before the copy; but
+    it begins to stage only when the queue's earlier work has ended: that work is what it waited for.
     """
     events, launch = scene.events, scene.links.launch
     copies = scene.device[events.kind[scene.device] == EventKind.MEMCPY]
     points = {claim.row: claim.at_ns for claim in claims.launch}
+    before = _busy_until(scene, claims)
     for row in copies[launch[copies] >= 0].tolist():
-        call, end = int(launch[row]), int(events.end_ns[row])
-        start, at = int(events.start_ns[call]), points.get(row, NONE)
-        outlived = start < end <= int(events.end_ns[call]) and at >= 0
-        queued = at == start < int(events.start_ns[row])
-        if outlived and (_blocks(scene, call, row) or queued):
+        call, at = int(launch[row]), points.get(row, NONE)
+        start, call_end, end = int(events.start_ns[call]), int(events.end_ns[call]), int(events.end_ns[row])
+        queued = at == start < int(events.start_ns[row]) <= call_end
+        if start < end <= call_end and at >= 0 and (_blocks(scene, call, row) or queued):
             claims.wait.append(WaitClaim(row, call, max(at, start), end, EdgeKind.SYNC, Evidence.ID))
+        elif queued and row in before and "(Pageable ->" in events.name_of(row):
+            src = before[row]
+            until = int(events.end_ns[src])
+            if start < until <= call_end:
+                claims.wait.append(WaitClaim(src, call, start, until, EdgeKind.SYNC, Evidence.ORDER))
+
+
+def _busy_until(scene: Scene, claims: Claims) -> dict[int, int]:
+    """For each device activity, the known predecessor that ends last."""
+    end, before = scene.events.end_ns, dict[int, int]()
+    for claim in claims.device:
+        if claim.dst not in before or end[claim.src] > end[before[claim.dst]]:
+            before[claim.dst] = claim.src
+    return before
 
 
 def sync_waits(scene: Scene, claims: Claims) -> None:
