@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stepcrit.analyses import warmup
 from stepcrit.analyses.overlap import DeviceTime
 from stepcrit.analyses.ranking import By
 from stepcrit.answers.data import NULLS, analyze_data, nulls_of
 from stepcrit.answers.figures import Figures, figures
 from stepcrit.answers.findings import findings
 from stepcrit.answers.tables import ranking_section
-from stepcrit.answers.verdict import Verdict, verdict
+from stepcrit.answers.verdict import GROUP_WORDS, Verdict, verdict
+from stepcrit.answers.warmup import say_warm_up
 from stepcrit.answers.words import count, input_of, name, ns, plural, say, say_settings, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
@@ -21,7 +23,6 @@ from stepcrit.model.steps import Boundary
 
 SHOWN_DEVICES = 2
 
-GROUP_WORDS = {"compute": "kernels", "comm": "communication", "copy": "copies", "host": "host", "gap": "gaps"}
 BOUNDARY_WORDS = {
     Boundary.DEVICE: "device boundary (all device work of the step done)",
     Boundary.HOST: "host boundary (the Python loop is free again)",
@@ -71,7 +72,7 @@ def _opening(f: Figures) -> list[Sentence]:
         say(
             "{} takes {}, {}{}",
             name(step.label), ns(step.elapsed_ns), text(BOUNDARY_WORDS[steps.boundary]),
-            text("" if step.opens_at_boundary else ", from its own start: no boundary before it"),
+            text("" if step.opens_at_boundary else f", {_opens_at(f)}"),
         ),
     ]  # fmt: skip
     if steps.boundary == Boundary.UPDATE:
@@ -85,6 +86,14 @@ def _opening(f: Figures) -> list[Sentence]:
     return [*lines, *_distribution(f)]
 
 
+def _opens_at(f: Figures) -> str:
+    """Where a step without a boundary before it begins."""
+    step = f.view.step
+    if step.start_ns > step.host_start_ns:
+        return "from the end of work launched before the recording"
+    return "from its own start: no boundary before it"
+
+
 def _distribution(f: Figures) -> list[Sentence]:
     """The steps as a distribution, start-up and warm-up apart."""
     e, steps = f.elapsed, f.view.steps
@@ -92,8 +101,8 @@ def _distribution(f: Figures) -> list[Sentence]:
     if e.is_distribution and e.median_ns is not None and e.spread_share is not None:
         lines.append(
             say(
-                "median of {} steady steps {}, from {} to {} (± {}); latency of this one {}",
-                count(len(e.used)), ns(e.median_ns), ns(e.low_ns), ns(e.high_ns), share(e.spread_share, 1), ns(f.view.step.latency_ns),
+                "median of {} steady steps{} {}, from {} to {} (± {}); latency of this one {}",
+                count(len(e.used)), text(_outliers(f)), ns(e.median_ns), ns(e.low_ns), ns(e.high_ns), share(e.spread_share, 1), ns(f.view.step.latency_ns),
             )
         )  # fmt: skip
     apart = [(e.warm_up, "warm-up"), (e.set_aside, "set aside")]
@@ -111,7 +120,15 @@ def _distribution(f: Figures) -> list[Sentence]:
                     text(" …" if len(group) > 1 else ""),
                 )
             )
-    return lines + [say("{}", text(note)) for note in steps.notes]
+    slower = say_warm_up(warmup.analyze(f.view.trace, f.view.links, steps))
+    return [*lines, *slower, *(say("{}", text(note)) for note in steps.notes)]
+
+
+def _outliers(f: Figures) -> str:
+    """How many of the steady steps lie outside the band."""
+    steady = f.view.steps.steady
+    n = len(steady.outliers) if steady is not None else 0
+    return f" ({n} {plural(n, 'outlier')} among them)," if n else ""
 
 
 def _path_bar(f: Figures) -> Bar:

@@ -33,7 +33,7 @@ def recipe(platform: Platform) -> tuple[str, ...]:
         "    enable_cuda_sync_events=True)",
     )
     return (
-        "import torch",
+        *(("import torch",) if "torch." in activities or cuda else ()),
         "from torch.profiler import ProfilerActivity, profile, schedule",
         *(config if cuda else ()),
         "with profile(",
@@ -75,7 +75,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
                 "evidence": c.evidence,
                 "state": str(c.state),
                 "seen": _filled(c.seen, _raw_text),
-                "numbers": [v.raw for v in c.seen.values if v.unit != Unit.TEXT],
+                "seen_numbers": [v.raw for v in c.seen.values if v.unit != Unit.TEXT],
                 "lost": c.lost,
                 "fix": c.fix,
             }

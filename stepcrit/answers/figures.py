@@ -8,6 +8,7 @@ from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, rankin
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.collectives import Collective, link_collectives
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import DEVICE_KINDS, EventKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +40,19 @@ class Figures:
     trust: trust.Trust
     collectives: tuple[Collective, ...]
     stream: int | None
+
+    @property
+    def cpu_only(self) -> bool:
+        """Whether the recording has neither device work nor calls that could have launched any."""
+        events = self.view.trace.events
+        return not events.is_kind(*DEVICE_KINDS, EventKind.RUNTIME).any()
+
+    @property
+    def device_not_recorded(self) -> bool:
+        """Whether device work was launched but none was recorded: not known, which is not zero."""
+        events = self.view.trace.events
+        launches = (self.view.links.work == WorkClass.LAUNCH) & (events.kind == EventKind.RUNTIME)
+        return bool(launches.any()) and not events.is_kind(*DEVICE_KINDS).any()
 
     @property
     def elapsed_ns(self) -> int:

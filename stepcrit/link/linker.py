@@ -43,6 +43,7 @@ def link(trace: RawTrace) -> Links:
         module.astype(np.int32),
         source.module_names,
         host.pieces,
+        source.python,
         *_issued(events, launch),
         host.crossing_count,
         source.module_source,

@@ -15,6 +15,7 @@ import numpy as np
 from stepcrit.link.nesting import Nesting, inherit, nest, owner_at
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.links import Pieces
 
 # Frames of the machinery around the user's code: builtins, torch itself, installed packages, the interpreter.
 _LIBRARY = re.compile(
@@ -36,6 +37,7 @@ class Source:
     module: Int32Array
     module_names: tuple[str, ...]
     module_source: str
+    python: Pieces | None
 
 
 def link_source(events: EventTable, host: Nesting) -> Source:
@@ -48,7 +50,7 @@ def link_source(events: EventTable, host: Nesting) -> Source:
         own = np.where(_rows_named(events, _is_user_frame), np.arange(len(events)), NONE)
         user[inside] = inherit(own, nesting.parent, nesting.depth)[around[inside]]
     module, names, where = _modules(events, host, frames, around)
-    return Source(user, module, names, where)
+    return Source(user, module, names, where, frames[0].pieces if frames else None)
 
 
 def frame_label(name: str) -> str:

@@ -45,6 +45,7 @@ class Links:
         module: index into `module_names`, for the row (or its launch).
         module_names: module labels, from nn.Module frames, hierarchies or annotations.
         pieces: the host threads, tiled.
+        python: Python frames, tiled by thread, None when none were recorded.
         issued: launched device rows in the order of their launch calls (not one per row).
         issued_ns: when each of `issued` was launched.
         crossing_count: host ranges that end after the range around them does.
@@ -62,6 +63,7 @@ class Links:
     module: Int32Array
     module_names: tuple[str, ...]
     pieces: Pieces
+    python: Pieces | None
     issued: Int64Array
     issued_ns: Int64Array
     crossing_count: int

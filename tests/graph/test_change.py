@@ -112,7 +112,9 @@ def test_durations_are_read_exactly(words: str, ns: int) -> None:
     assert parse_duration(words) == ns
 
 
-@pytest.mark.parametrize("words", ["5", "us", "", "-1us", "5 parsecs", "nanus", "5mus", "1,5ms", "infs", "nans"])
+@pytest.mark.parametrize(
+    "words", ["5", "us", "", "-1us", "5 parsecs", "nanus", "5mus", "1,5ms", "infs", "nans"]
+)
 def test_what_is_no_duration_is_refused(words: str) -> None:
     with pytest.raises(UsageError, match="is not a duration"):
         parse_duration(words)
@@ -174,7 +176,9 @@ def test_amounts_beyond_all_measure_are_no_crash(words: str) -> None:
 # --- arithmetic --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("factor", [Fraction(1, 3), Fraction(1, 2), Fraction(7, 10), Fraction(5, 2), Fraction(0)])
+@pytest.mark.parametrize(
+    "factor", [Fraction(1, 3), Fraction(1, 2), Fraction(7, 10), Fraction(5, 2), Fraction(0)]
+)
 def test_scaling_rounds_half_up_in_integers(factor: Fraction) -> None:
     values = np.array([0, 1, 2, 3, 10, 999_999_999_999, 2**55], np.int64)
     exact = [int(Fraction(int(v)) * factor + Fraction(1, 2)) for v in values]
@@ -219,7 +223,7 @@ def test_one_change_does_what_it_says_and_nothing_else(words: str, host: int, de
 
 
 def test_host_range_over_several_nodes_is_set_as_one() -> None:
-    """op is cut at both launch points: its own 8 µs lie on three nodes, and become 1 µs in all."""
+    """The range is cut at both launch points: its own 8 µs lie on three nodes, and become 1 µs in all."""
     view = step()
     assert len(np.unique(applied(view, "set op=1us", side="host", self_only=True).selections[0].node)) > 1
     assert host_and_device(view, "set op=1us", side="host", self_only=True)[0] == HOST - 8000 + 1000
@@ -289,7 +293,8 @@ def test_gaps_can_be_set_or_are_refused(operation: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "host"), [("shrink k=0.5", HOST - 2000), ("remove k", HOST - 4000), ("shrink op=0", HOST - 8000)]
+    ("words", "host"),
+    [("shrink k=0.5", HOST - 2000), ("remove k", HOST - 4000), ("shrink op=0", HOST - 8000)],
 )
 def test_launch_calls_change_with_the_work_they_launch(words: str, host: int) -> None:
     view = step()

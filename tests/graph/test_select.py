@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stepcrit.errors import UsageError
-from stepcrit.graph.select import Selection, Selector, near_names, parse_selector, select
+from stepcrit.graph.select import PATTERN_SECONDS, Selection, Selector, near_names, parse_selector, select
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.session import Options, Trace
 from tests.builders import trace
@@ -139,19 +139,23 @@ def test_broken_regular_expression_is_wrong_use(pattern: str) -> None:
         found(f"re:{pattern}")
 
 
-def test_catastrophic_pattern_is_refused_in_time() -> None:
+def test_catastrophic_pattern_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert PATTERN_SECONDS <= 2
+    monkeypatch.setattr("stepcrit.graph.select.PATTERN_SECONDS", 0.3)
     view = view_of(op("a" * 60 + "!", 0, 10), op("b", 10, 12))
     started = time.process_time()
     with pytest.raises(UsageError, match="too long"):
         select(view, parse_selector("re:^(a|a|aa)+$"))
-    assert time.process_time() - started < 2.5
+    assert time.process_time() - started < 0.8
 
 
-@pytest.mark.xfail(reason="BUG: the limit holds for each name, so thousands of names take thousands of times it")
+@pytest.mark.xfail(
+    reason="BUG: the limit holds for each name, so thousands of names take thousands of times it"
+)
 def test_time_limit_is_for_all_names_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many names, each of which takes less than the limit, must not add up to hours."""
     monkeypatch.setattr("stepcrit.graph.select.PATTERN_SECONDS", 0.1)
-    names = [f"{'a' * 14}{'!' * n}" for n in range(1, 60)]
+    names = [f"{'a' * 14}{'!' * n}" for n in range(1, 25)]
     view = view_of(*(op(name, 2 * i, 2 * i + 1) for i, name in enumerate(names)))
     with pytest.raises(UsageError, match="too long"):
         select(view, parse_selector("re:^(a|a|aa)+$"))
@@ -384,7 +388,7 @@ def test_nothing_matched_offers_up_to_five_near_names_nearest_first() -> None:
 
 
 def test_near_names_are_at_most_five_distinct_and_prefer_the_nearest() -> None:
-    names = tuple(f"aten::mm{i}" for i in range(9)) + ("zzz", "ATEN::MM")
+    names = (*(f"aten::mm{i}" for i in range(9)), "zzz", "ATEN::MM")
     near = near_names("aten::mm", names)
     assert len(near) == len(set(near)) == 5
     assert near[0] == "ATEN::MM"

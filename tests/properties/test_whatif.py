@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepcrit.analyses.whatif import Options, analyze, curve
@@ -22,7 +22,9 @@ from stepcrit.model.graph import NodeKind
 from stepcrit.session import Options as SessionOptions
 from stepcrit.session import Trace
 from tests.builders import trace
-from tests.properties.schedules import PROPERTY
+from tests.properties.schedules import PROPERTY as FULL
+
+PROPERTY = settings(FULL, max_examples=200)  # each example is a whole trace
 
 OPS, KERNELS = ("op_a", "op_b", "op_c"), ("k_a", "k_b", "k_c")
 TENTHS = st.integers(0, 10).map(lambda n: Fraction(n, 10))
@@ -151,9 +153,9 @@ def saved(run: Run, dur: list[int], policy: str) -> int:
         if v not in finish:
             ready = max((end[u] for u in preds[v]), default=graph.t0_ns)
             gap = int(graph.start_ns[v]) - ready
-            waits = [
-                finished(u) + (gap if policy == "join" or end[u] == ready else 0) for u in preds[v]
-            ] or [graph.t0_ns + gap]
+            waits = [finished(u) + (gap if policy == "join" or end[u] == ready else 0) for u in preds[v]] or [
+                graph.t0_ns + gap
+            ]
             finish[v] = max(waits) + dur[v]
         return finish[v]
 
@@ -182,9 +184,7 @@ def test_operator_means_what_it_launches_and_host_time_where_it_launches_nothing
     """The auto side, written out: calls launched within the operator's span, on its thread."""
     name = data.draw(st.sampled_from(sorted(run.names(("cpu_op",)))))
     spans = [(e["ts"], e["ts"] + e["dur"]) for e in run.chrome if e["name"] == name]
-    calls = {
-        e["args"]["correlation"]: e["ts"] for e in run.chrome if e["name"] == "cudaLaunchKernel"
-    }
+    calls = {e["args"]["correlation"]: e["ts"] for e in run.chrome if e["name"] == "cudaLaunchKernel"}
     device = [
         e["dur"]
         for e in run.chrome
@@ -259,7 +259,9 @@ def test_what_has_slack_saves_nothing_and_lengthened_within_it_costs_nothing(
 @PROPERTY
 @given(runs(), TENTHS, TENTHS)
 def test_changes_of_different_things_commute(run: Run, first: Fraction, second: Fraction) -> None:
-    device = [Change(Selector("name", name), "scale", factor=first) for name in sorted(run.names(("kernel",)))]
+    device = [
+        Change(Selector("name", name), "scale", factor=first) for name in sorted(run.names(("kernel",)))
+    ]
     other = Change(Selector("class", "launch"), "scale", factor=second)
     forth, back = analyze(run.view, [*device, other]), analyze(run.view, [other, *reversed(device)])
     assert (forth.applied.dur_ns == back.applied.dur_ns).all()

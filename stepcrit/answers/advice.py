@@ -1,0 +1,224 @@
+"""What next: one intervention a line, with the evidence in this trace and the measurement that would disprove it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.analyses import ranking
+from stepcrit.analyses.ranking import ORPHAN, UNATTRIBUTED, UNTRACKED, Ranked
+from stepcrit.answers.figures import Figures
+from stepcrit.answers.words import name, ns, plural, say, share, text
+from stepcrit.graph.segments import pieces_within
+from stepcrit.link.source import frame_label
+from stepcrit.model.arrays import Int64Array
+from stepcrit.model.classes import WorkClass
+from stepcrit.model.section import Sentence
+
+W = WorkClass
+
+WORTH = 0.01
+"""An intervention that could not save one percent of the step is not worth a line."""
+SHOWN = 3
+START_UP_NS = 1_000_000
+"""A launch or runtime call this long, with most of its name's time, is a one-off: loading, allocating, starting up."""
+
+ADVICE: dict[WorkClass, tuple[str, str]] = {
+    W.INPUT: ("input", "fetch batches earlier: more DataLoader workers, prefetching, or a cheaper {}"),
+    W.SYNC: ("sync", "take the wait out of the step: {} blocks the host until the device drains"),
+    W.COMM: (
+        "comm",
+        "start {} earlier, make it smaller, or find the rank that it waits for (one trace cannot tell)",
+    ),
+    W.COMM_HOST: ("comm-host", "look at {} on the host: the step waits for it there"),
+    W.MEMCPY: ("copy", "avoid or overlap {}: keep data on the device"),
+    W.MEMSET: ("copy", "avoid {}: fewer buffers to clear"),
+    W.LAUNCH: (
+        "launches",
+        "launch less often: fuse operators (torch.compile), or capture the step in a graph; {} carries it",
+    ),
+    W.OPTIMIZER_HOST: (
+        "optimizer",
+        "make the update cheaper to launch: fused or foreach optimizer instead of {}",
+    ),
+    W.OPTIMIZER: (
+        "optimizer-kernels",
+        "make the update's kernels cheaper: fused optimizer, lower precision states; {} leads",
+    ),
+    W.HOST: ("host-ops", "run fewer operators on the host: fuse or compile around {}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """One intervention: what to try, why, what would disprove it, and the replayed saving of half of it."""
+
+    code: str
+    what: Sentence
+    evidence: Sentence
+    refuted: Sentence
+    low_ns: int
+    high_ns: int
+
+
+def what_next(f: Figures) -> tuple[Next, ...]:
+    """The interventions with the largest replayed saving, at most SHOWN, one per kind of work."""
+    found: dict[str, Next] = {}
+    for row in _candidates(f):
+        if row.half is None or row.free is None or row.free.low_ns < WORTH * f.elapsed_ns:
+            continue
+        step = _intervention(f, row)
+        found.setdefault(step.code, step)
+    ranked = sorted(found.values(), key=lambda n: (-n.low_ns, n.code))
+    return (*_record_first(f), *ranked)[:SHOWN]
+
+
+def _candidates(f: Figures) -> Iterable[Ranked]:
+    """Rows of the ranking by operator; what no operator launched goes by kernel instead, which has a name."""
+    nameless = [row for row in f.ops.rows if row.name in (ORPHAN, UNATTRIBUTED)]
+    rows = [row for row in f.ops.rows if row not in nameless]
+    if any(row.critical_ns >= WORTH * f.elapsed_ns for row in nameless):
+        kernels = ranking.analyze(f.view, "kernel", replays=SHOWN)
+        rows += [row for row in kernels.rows if row.side == "device" and not row.name.startswith("(")]
+    return sorted(rows, key=lambda r: -(r.free.low_ns if r.free else 0))
+
+
+def _record_first(f: Figures) -> list[Next]:
+    """Where evidence is missing, say how to record it before anything else."""
+    steps = []
+    if f.device_not_recorded:
+        what = say(
+            "record the device too: ProfilerActivity.CUDA, profiler permissions; stepcrit doctor says more"
+        )
+        why = say("the trace has launches but no device activity: what limits the step cannot be told")
+        steps.append(
+            Next(
+                "record-device",
+                what,
+                why,
+                say("disproved if the device turns out idle at every launch"),
+                0,
+                0,
+            )
+        )
+    gap = f.path.by_class_ns.get(W.UNEXPLAINED, 0)
+    if gap > 10 * WORTH * f.elapsed_ns:
+        what = say("record the missing evidence before changing code: stepcrit doctor says which")
+        why = say(
+            "{} of the path ({}) is delay that no recorded dependency explains",
+            share(gap, f.elapsed_ns),
+            ns(gap),
+        )
+        no = say(
+            "disproved if a recording with cuda_sync events and stacks leaves the same delay unexplained"
+        )
+        steps.append(Next("record", what, why, no, 0, 0))
+    return steps
+
+
+def _intervention(f: Figures, row: Ranked) -> Next:
+    """What to try for one row, by what kind of work it is."""
+    mine = _path_of(f, row)
+    work = _work_of(f, mine)
+    longest = int(f.view.segments.length_ns[mine].max(initial=0))
+    one_off = longest >= START_UP_NS and 2 * longest > row.critical_ns and "GraphLaunch" not in row.name
+    if work in (W.LAUNCH, W.RUNTIME) and one_off:
+        code = f"start-up: {row.name}"
+        what = say("move start-up out of the step: {} has one call of {}", name(row.name), ns(longest))
+    else:
+        code, what = _advice(f, work, _called(f, row, mine), mine)
+    low, high = (row.half.low_ns, row.half.high_ns) if row.half else (0, 0)
+    evidence = say(
+        "{} of the step is this on the path{}, gone it would save {}",
+        share(row.critical_ns, f.elapsed_ns), text(f" ({row.calls} {plural(row.calls, 'call')})" if row.calls else ""),
+        ns(row.free.low_ns if row.free else None),
+    )  # fmt: skip
+    refuted = say(
+        "disproved if halving it does not take {} off the step, timed without the profiler", ns(low)
+    )
+    return Next(code, what, evidence, refuted, low, high)
+
+
+def _advice(f: Figures, work: WorkClass, called: str, stretches: Int64Array) -> tuple[str, Sentence]:
+    """The words for one kind of work."""
+    it = name(called)
+    if work == W.UNTRACKED:
+        return "python", _python(f, stretches)
+    if work == W.HOST and f.cpu_only:
+        return "cpu-ops", say(
+            "make {} cheaper, it computes on the CPU: threads, data type, layout, a fused kernel", it
+        )
+    if work in (W.LAUNCH, W.RUNTIME):
+        return _call_advice(work, called)
+    if work == W.MEMCPY and "Pageable" in called:
+        return "copy", say("avoid or overlap {}: pin the host memory, keep data on the device", it)
+    if work in ADVICE:
+        code, words = ADVICE[work]
+        return code, say(words, it)
+    what = say("make the kernels of {} faster: precision, layout, shapes, or a fused implementation", it)
+    return f"kernels: {work.label}", what
+
+
+def _call_advice(work: WorkClass, called: str) -> tuple[str, Sentence]:
+    """The words for calls into the device's driver."""
+    if "GraphLaunch" in called:
+        return "graph-launch", say(
+            "call {} earlier, so that launching the graph overlaps device work", name(called)
+        )
+    if work == W.RUNTIME:
+        return f"calls: {called}", say("call {} less often in the step", name(called))
+    code, words = ADVICE[work]
+    return code, say(words, name(called))
+
+
+def _python(f: Figures, stretches: Int64Array) -> Sentence:
+    """What ran where no event was open: the Python frame, if frames were recorded."""
+    segments, frames, events = f.view.segments, f.view.links.python, f.view.trace.events
+    if frames is None:
+        return say("find what the host does where no event is open: record once with with_stack=True")
+    time: Counter[str] = Counter()
+    for i in stretches.tolist():
+        span = (int(segments.start_ns[i]), int(segments.end_ns[i]))
+        for start, end, row in pieces_within(frames, int(segments.lane[i]), span):
+            if row >= 0:
+                time[events.name_of(row)] += end - start
+    if not time:
+        return say("find what the host does where no event is open: no Python frame covers it")
+    frame, spent = max(time.items(), key=lambda item: (item[1], item[0]))
+    return say("cut the Python between operators: most of it is {} ({})", name(frame_label(frame)), ns(spent))
+
+
+def _path_of(f: Figures, row: Ranked) -> Int64Array:
+    """The stretches of the path that make up a row of a ranking by operator or kernel."""
+    segments, events, links = f.view.segments, f.view.trace.events, f.view.links
+    owner = segments.row
+    if row.name == UNTRACKED:
+        return np.flatnonzero((owner < 0) & (segments.is_gap == 0))
+    device = links.launch[owner] >= 0
+    # Device work goes by its operator; where it has none, by its own name.
+    own = np.where(device & (links.op[owner] >= 0), links.op[owner], owner)
+    named = np.array([label == row.name for label in events.names], np.bool_)
+    return np.flatnonzero((owner >= 0) & (segments.is_gap == 0) & named[events.name[own]])
+
+
+def _work_of(f: Figures, stretches: Int64Array) -> WorkClass:
+    """The class that most of some stretches' time has; untracked time has no class of its own rows."""
+    if not stretches.size:
+        return W.KERNEL
+    segments = f.view.segments
+    time = np.bincount(segments.work[stretches], weights=segments.length_ns[stretches])
+    return WorkClass(int(time.argmax()))
+
+
+def _called(f: Figures, row: Ranked, stretches: Int64Array) -> str:
+    """The name that says most: of a collective, its kernel rather than the record around it."""
+    if not stretches.size or _work_of(f, stretches) not in (W.COMM, W.MEMCPY):
+        return row.name
+    segments, events = f.view.segments, f.view.trace.events
+    time: Counter[str] = Counter()
+    for i in stretches.tolist():
+        time[events.name_of(int(segments.row[i]))] += int(segments.end_ns[i] - segments.start_ns[i])
+    return max(time, key=lambda label: (time[label], label))
