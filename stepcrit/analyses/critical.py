@@ -51,12 +51,6 @@ class CriticalPath:
     segments: Segments
     coupling: WorkClass | None
 
-    def share_of(self, *classes: WorkClass) -> float:
-        """Share of the path in the given classes, 0..1."""
-        if not self.elapsed_ns:
-            return 0.0
-        return sum(self.by_class_ns.get(c, 0) for c in classes) / self.elapsed_ns
-
 
 def analyze(view: StepGraph) -> CriticalPath:
     """Partition one step's elapsed time along its critical path."""

@@ -68,10 +68,6 @@ class Note(StrEnum):
     NO_THREAD = "launch from a thread that takes no time: launch edge left out"
 
 
-CONTRADICTIONS = (Note.BEFORE_LAUNCH, Note.EVENT_TOO_LATE, Note.WAIT_TOO_LATE, Note.CYCLE)
-"""Notes of dependencies that the trace's own times refute."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """Node columns (length n) and edge columns (length m), all read-only.
