@@ -28,6 +28,8 @@ from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
 from stepcrit.model.graph import NodeKind
 
 By = Literal["op", "kernel", "class", "module", "line"]
+_BySide = tuple[Int64Array, Int64Array]
+"""By key: of device nodes, and of host nodes."""
 
 ORPHAN = "(launched outside the trace)"
 UNATTRIBUTED = "(unattributed)"
@@ -47,6 +49,7 @@ class Ranked:
         device_ns: summed durations of its device activities, clipped to the window.
         critical_ns: time on the critical path.
         slack_min_ns: least slack of its nodes in the window; None when none is needed by the boundary.
+        drag_max_ns: greatest drag of one of its activities (methods B.8); drags do not add up.
         half, free: what the period saves if it took half its time, or none; None when not replayed.
         side: "device" or "host": whose durations `half` and `free` shorten; "gap" for rows without either.
     """
@@ -57,6 +60,7 @@ class Ranked:
     device_ns: int
     critical_ns: int
     slack_min_ns: int | None
+    drag_max_ns: int | None
     half: Saving | None
     free: Saving | None
     side: str
@@ -108,7 +112,7 @@ def analyze(view: StepGraph, by: By, *, replays: int = 10) -> Ranking:
     keys = _keys(view, by)
     columns = _columns(view, keys, by)
     divided = shares(view.links.pieces, view.built.threads)
-    table = _Table(view, keys, columns, divided, _least_slack(view, keys, divided))
+    table = _Table(view, keys, columns, divided, *_slack_and_drag(view, keys, divided))
     present = np.flatnonzero(columns.calls + columns.cpu + columns.device + columns.critical > 0)
     order = sorted(present.tolist(), key=lambda k: (-int(columns.critical[k]), keys.labels[k]))
     gaps = set(keys.gap_of_class.values())
@@ -144,6 +148,7 @@ class _Table:
     columns: _Columns
     shares: Shares
     least_slack: tuple[Int64Array, Int64Array]
+    greatest_drag: tuple[Int64Array, Int64Array]
 
     def device_nodes(self, key: int) -> BoolArray:
         """Device nodes of a key, over the whole capture."""
@@ -187,19 +192,30 @@ class _Table:
         least = int((self.least_slack[0] if self.on_device(key) else self.least_slack[1])[key])
         return least if least < FAR else None
 
+    def drag_max(self, key: int) -> int | None:
+        """The greatest drag of one of the key's nodes, on the same side; None where slack is None."""
+        if self.slack_min(key) is None:
+            return None
+        return int((self.greatest_drag[0] if self.on_device(key) else self.greatest_drag[1])[key])
 
-def _least_slack(view: StepGraph, keys: _Keys, table: Shares) -> tuple[Int64Array, Int64Array]:
-    """Least slack by key, of device and of host nodes in the window; FAR where the boundary needs none."""
-    graph, slack = view.built.graph, view.slack.total_ns
-    device, host = (np.full(len(keys.labels), FAR, np.int64) for _ in range(2))
+
+def _slack_and_drag(view: StepGraph, keys: _Keys, table: Shares) -> tuple[_BySide, _BySide]:
+    """Least slack (FAR where the boundary needs none) and greatest drag by key, of nodes in the window."""
+    graph, slack, drag = view.built.graph, view.slack.total_ns, view.drag.drag_ns
+    least: _BySide = (np.full(len(keys.labels), FAR, np.int64), np.full(len(keys.labels), FAR, np.int64))
+    greatest: _BySide = (np.zeros(len(keys.labels), np.int64), np.zeros(len(keys.labels), np.int64))
     needed = view.inside & (slack >= 0)
-    nodes = np.flatnonzero(needed & (graph.kind >= NodeKind.KERNEL))
-    np.minimum.at(device, keys.of_row[graph.row[nodes]], slack[nodes])
+    on_device = np.flatnonzero(needed & (graph.kind >= NodeKind.KERNEL))
     node = view.built.number[table.node]
     mine = needed[node]
-    key = np.where(table.owner >= 0, keys.of_row[np.maximum(table.owner, 0)], keys.untracked)
-    np.minimum.at(host, key[mine], slack[node[mine]])
-    return device, host
+    owner = np.where(table.owner >= 0, keys.of_row[np.maximum(table.owner, 0)], keys.untracked)[mine]
+    # A host node may hold more than its owner's time: no more than that time is the owner's drag.
+    most = np.minimum(drag[node[mine]], table.length_ns[mine])
+    own = keys.of_row[graph.row[on_device]]
+    for side, (key, nodes, part) in enumerate(((own, on_device, drag[on_device]), (owner, node[mine], most))):
+        np.minimum.at(least[side], key, slack[nodes])
+        np.maximum.at(greatest[side], key, part)
+    return least, greatest
 
 
 def _row(table: _Table, key: int, saving: tuple[Saving, Saving] | None, *, is_gap: bool) -> Ranked:
@@ -212,6 +228,7 @@ def _row(table: _Table, key: int, saving: tuple[Saving, Saving] | None, *, is_ga
         int(columns.device[key]),
         critical,
         None if is_gap else table.slack_min(key),
+        None if is_gap else table.drag_max(key),
         saving[0] if saving else None,
         saving[1] if saving else None,
         "gap" if is_gap else "device" if table.on_device(key) else "host",

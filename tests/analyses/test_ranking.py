@@ -179,6 +179,8 @@ def test_slack_and_savings_of_kernels_are_the_hand_worked_ones() -> None:
         "(launch latency)": (1, None, None, "gap"),
     }
     assert {name: found[name].slack_min_ns for name in "ab"} == {"a": 0, "b": 5_000}
+    assert {name: found[name].drag_max_ns for name in "ab"} == {"a": 5_000, "b": 0}
+    assert found["(launch latency)"].drag_max_ns is None
 
 
 def test_savings_of_host_names_shorten_their_own_time_only() -> None:
