@@ -33,7 +33,7 @@ MADE_UP = r"""{
 {"ph": "M", "name": "thread_sort_index", "ts": 0.000, "pid": 4242, "tid": 4250, "args": {"sort_index": 4250}},
 {"ph": "M", "name": "thread_name", "ts": 0.000, "pid": 4242, "tid": 4242, "args": {"name": "thread 4242 (secret-job)"}},
 {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 4242, "tid": 4242, "ts": 5112645788593.120, "dur": 1E-3,
- "args": {"External id": 9007199254740993, "x": NaN, "Call stack": "/home/me/v/lib/python3.11/site-packages/torch/a.py(1): f;/work/me/repo/scripts/record_x.py(2): g;/home/me/b.py(3): h"}},
+ "args": {"External id": 9007199254740993, "x": NaN, "Call stack": "/home/me/v/lib/python3.11/site-packages/torch/a.py(1): f;/srv/me/repo/scripts/record_x.py(2): g;/home/me/b.py(3): h"}},
 {"ph": "X", "cat": "cpu_op", "name": "aten::mul", "pid": 4242, "tid": 4250, "ts": 0.10, "dur": 7890123456789012.100, "args": {}},
 {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1.500, "dur": 2, "args": {"memory bandwidth (GB/s)": 0.10}},
 {"ph": "s", "id": 3, "pid": 4242, "tid": 4242, "ts": 5112645788593.120, "cat": "ac2g", "name": "ac2g"},
@@ -258,7 +258,7 @@ def test_threads_keep_apart_and_the_main_thread_keeps_its_process_number() -> No
         pytest.param(
             "/usr/lib/python3.11/threading.py(9): run", "threading.py(9): run", id="standard library"
         ),
-        pytest.param("/work/me/repo/scripts/record_x.py(2): g", "scripts/record_x.py(2): g", id="own script"),
+        pytest.param("/srv/me/repo/scripts/record_x.py(2): g", "scripts/record_x.py(2): g", id="own script"),
         pytest.param("/home/my name/b.py(3): h", "b.py(3): h", id="space in a folder"),
         pytest.param("C:/Users/me/b.py(3): h", "b.py(3): h", id="Windows, as Kineto writes it"),
         pytest.param("../../home/me/b.py(3): h", "b.py(3): h", id="climbing path"),
