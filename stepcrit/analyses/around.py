@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.errors import UsageError
-from stepcrit.graph.select import near_names
+from stepcrit.graph.near import near_names
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.events import DEVICE_KINDS

@@ -79,13 +79,17 @@ def analyze(view: StepGraph, changes: Sequence[Change], options: Options | None 
     options = options or Options()
     replay = replayer(view)
     applied = _applied(view, changes, options)
+    saving = _saving(view, replay, applied)
+    gone = _saving(view, replay, _applied(view, [replace(c, operation="remove") for c in changes], options))
+    if all(_shortens(change) for change in changes):
+        saving = _at_least(saving, Saving(0, 0))
     return WhatIf(
         tuple(changes),
         applied,
         period_before(view, replay),
         replay.period_count,
-        _saving(view, replay, applied),
-        _saving(view, replay, _applied(view, [replace(c, operation="remove") for c in changes], options)),
+        saving,
+        _at_least(_at_least(gone, Saving(0, 0)), saving),
         _after(view, replay, applied),
     )
 
@@ -97,10 +101,22 @@ def curve(
     options = options or Options()
     replay = replayer(view)
     points = []
+    selectors = dict.fromkeys(change.selector for change in changes)
     for x in CURVE:
-        scaled = [replace(c, operation="scale", factor=1 - x) for c in changes]
-        points.append((float(x), _saving(view, replay, _applied(view, scaled, options))))
+        scaled = [Change(selector, "scale", factor=1 - x) for selector in selectors]
+        saving = _saving(view, replay, _applied(view, scaled, options))
+        points.append((float(x), _at_least(saving, Saving(0, 0))))
     return tuple(points)
+
+
+def _shortens(change: Change) -> bool:
+    """Whether a change can make nothing longer."""
+    return change.operation == "remove" or (change.operation == "scale" and change.factor <= 1)
+
+
+def _at_least(saving: Saving, least: Saving) -> Saving:
+    """A saving that the two ends of an unsettled run cannot tell below what is certain."""
+    return Saving(max(saving.join_ns, least.join_ns), max(saving.edge_ns, least.edge_ns))
 
 
 def period_before(view: StepGraph, replay: Replayer) -> int:

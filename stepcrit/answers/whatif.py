@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from stepcrit.analyses import trust, whatif
 from stepcrit.answers.findings import findings
 from stepcrit.answers.words import input_of, name, ns, plural, saved, saving_data, say, share, text
@@ -15,6 +17,7 @@ from stepcrit.graph.select import Selection
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.section import Block, Cell, Column, Document, Section, Sentence, Unit, Value
+from stepcrit.units import ns_text
 
 MODEL = "order"
 ASSUMPTIONS = (
@@ -37,9 +40,9 @@ def answer(
     known = trust.analyze(view)
     points = whatif.curve(view, changes, options) if curve else ()
     blocks: list[Block] = [
-        Section("", notes=tuple(_opening(view, result)), topic="whatif"),
+        Section("", notes=tuple(_opening(view, result, with_launch=options.with_launch)), topic="whatif"),
         _selected(view, result),
-        Section("Prediction", notes=tuple(_prediction(result)), claim="modelled", topic="whatif"),
+        Section("Prediction", notes=tuple(_prediction(view, result)), claim="modelled", topic="whatif"),
         _takes_over(view, result),
     ]
     if points:
@@ -53,7 +56,7 @@ def answer(
     return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), {})
 
 
-def in_words(change: Change, selection: Selection) -> Sentence:
+def in_words(change: Change, selection: Selection, *, with_launch: bool = False) -> Sentence:
     """A change as a sentence: what is changed, how, and what stays."""
     parts = []
     if selection.device_count:
@@ -64,33 +67,40 @@ def in_words(change: Change, selection: Selection) -> Sentence:
         parts.append(f"{selection.host_count} host {plural(selection.host_count, 'range')}")
     if selection.gap_nodes.any():
         parts.append(f"{int(selection.gap_nodes.sum())} gaps")
-    kept = "host" if not selection.host_count else "device" if not selection.device_count else ""
+    untracked = bool((selection.row < 0).any())
+    host = bool(selection.host_count) or untracked or with_launch
+    kept = "host" if not host else "" if selection.device_count else "device"
     rest = f"; {kept} time unchanged" if kept else ""
+    how, amount = _how(change, on_device=bool(selection.device_count))
     return say(
-        "the {} of {} {}{}",
-        text(" and ".join(parts) or "untracked time"),
+        "the {} of {} " + how + "{}",
+        text(" and ".join(parts) or "untracked stretches"),
         name(str(change.selector)),
-        *_how(change),
+        *amount,
         text(rest),
     )
 
 
-def _how(change: Change) -> tuple[Value]:
+def _how(change: Change, *, on_device: bool) -> tuple[str, tuple[Value, ...]]:
+    """What becomes of the time: words, and the values in their places."""
     if change.operation == "scale":
-        return (text(f"take {float(change.factor):g} × their time"),)
+        return "take {} × their time", (text(f"{float(change.factor):g}"),)
     if change.operation == "remove":
-        return (text("take no time, nor the gaps in front of them"),)
-    return (text(f"take {change.amount_ns} ns {'each' if change.operation == 'set' else 'more each'}"),)
+        return "take no time" + (", nor the gaps in front of them" if on_device else ""), ()
+    return f"take {{}} {'each' if change.operation == 'set' else 'more each'}", (ns(change.amount_ns),)
 
 
-def _opening(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
-    lines = [in_words(c, s) for c, s in zip(result.changes, result.applied.selections, strict=True)]
+def _opening(view: StepGraph, result: whatif.WhatIf, *, with_launch: bool) -> list[Sentence]:
+    lines = [
+        in_words(c, s, with_launch=with_launch)
+        for c, s in zip(result.changes, result.applied.selections, strict=True)
+    ]
     if result.period_count:
         return [
             *lines,
             say("in every step; compared is the mean of {} steady periods", text(str(result.period_count))),
         ]
-    return [*lines, say("in {} alone: there is no steady state to compare", name(view.step.label))]
+    return [*lines, say("in {} alone: it does not stand for the steady steps", name(view.step.label))]
 
 
 def _selected(view: StepGraph, result: whatif.WhatIf) -> Section:
@@ -110,11 +120,11 @@ def _selected(view: StepGraph, result: whatif.WhatIf) -> Section:
     return Section("Selected", columns, tuple(rows), None, (note,), "schedule", None, "whatif")
 
 
-def _prediction(result: whatif.WhatIf) -> list[Sentence]:
+def _prediction(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
     """Before, after, saving as an interval, ceiling."""
     low, high = result.predicted_ns
     saving = result.saving
-    if low == high:
+    if ns_text(low) == ns_text(high):
         lines = [
             say("the step takes {} instead of {}", ns(low), ns(result.period_ns)),
             say("saving {} ({} of the step)", saved(saving.low_ns), share(saving.low_ns, result.period_ns)),
@@ -129,9 +139,18 @@ def _prediction(result: whatif.WhatIf) -> list[Sentence]:
             ),
         ]
     lines.append(say("ceiling {}: were the selection gone altogether", saved(result.ceiling.high_ns)))
-    if result.ceiling.high_ns == 0:
+    if not result.period_count and not _reaches(view, result.applied.selections):
+        lines.append(say("nothing selected starts in {}: nothing is changed", name(view.step.label)))
+    elif result.ceiling.high_ns == 0:
         lines.append(say("the step does not wait for what is selected: it all has slack"))
     return lines
+
+
+def _reaches(view: StepGraph, selections: Sequence[Selection]) -> bool:
+    """Whether anything selected starts in the step."""
+    start = view.built.graph.start_ns
+    inside = (start >= view.step.start_ns) & (start < view.step.end_ns)
+    return any(bool(inside[s.node].any() or inside[s.gap_nodes].any()) for s in selections)
 
 
 def _takes_over(view: StepGraph, result: whatif.WhatIf) -> Section:
@@ -186,11 +205,7 @@ def _data(
         "predicted_ns": {"low": low, "high": high},
         "saving_ns": {"low": result.saving.low_ns, "high": result.saving.high_ns},
         "ceiling_ns": result.ceiling.high_ns,
-        "matched": {
-            "activities": sum(s.device_count + s.host_count for s in selections),
-            "total_ns": sum(s.total_ns for s in selections),
-            "on_path_ns": sum(s.on_path_ns for s in selections),
-        },
+        "matched": _matched(view, selections),
         "takes_over": [{"class": w.label, "on_path_ns": n} for w, n in result.after_by_class_ns.items()],
         "curve": [{"taken_share": x, "saving_ns": saving_data(s)} for x, s in points],
         "model": MODEL,
@@ -201,6 +216,27 @@ def _data(
             "starts_explained_share": known.starts_explained_share,
         },
     }
+
+
+def _matched(view: StepGraph, selections: Sequence[Selection]) -> dict[str, int]:
+    """All selections together, each activity and each stretch of time once."""
+    node, row, length = (
+        np.concatenate([getattr(s, column) for s in selections]) for column in ("node", "row", "length_ns")
+    )
+    stretches = set(zip(node.tolist(), row.tolist(), length.tolist(), strict=True))
+    gaps = np.logical_or.reduce([s.gap_nodes for s in selections])
+    total = sum(ns for _, _, ns in stretches) + int(view.built.arrivals.gap_ns[gaps].sum())
+    path = view.segments
+    mine = np.where(path.is_gap == 1, gaps[path.node], np.isin(path.row, row))
+    activities = len(np.unique(row[row >= 0]))
+    if len(selections) == 1:
+        one = selections[0]
+        return {
+            "activities": one.device_count + one.host_count,
+            "total_ns": one.total_ns,
+            "on_path_ns": one.on_path_ns,
+        }
+    return {"activities": activities, "total_ns": total, "on_path_ns": int(path.length_ns[mine].sum())}
 
 
 def _change_data(change: Change, selection: Selection) -> dict[str, Any]:

@@ -6,6 +6,7 @@ result is new durations and, where gaps were changed or removed, new delays; edg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +19,6 @@ from stepcrit.graph.schedule import GapPolicy, Lags, lags, without
 from stepcrit.graph.select import Selection, Selector, Side, launch_entries, parse_selector, select
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import BoolArray, Int64Array
-from stepcrit.model.graph import NodeKind
 
 Operation = Literal["scale", "set", "add", "remove"]
 
@@ -101,30 +101,56 @@ def parse_duration(words: str) -> int:
     Raises:
         UsageError: it has no unit, or no number, or is negative.
     """
-    number = words.rstrip("nuµms ").strip()
-    unit = words[len(number) :].strip()
-    try:
-        value = Fraction(number)
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(-1)
-    if unit not in _UNITS or value < 0:
-        raise UsageError(f"{words!r} is not a duration", do="write a number with a unit: 750ns, 5us, 1.5ms")
+    written = words.strip().replace("\u03bc", "µ")  # the Greek letter; the other is the micro sign
+    number = written.rstrip("nuµms ")
+    unit = written[len(number) :].strip()
+    value = _number(number)
+    if unit not in _UNITS or value is None:
+        raise UsageError(
+            f"{_short(words)!r} is not a duration", do="write a number with a unit: 750ns, 5us, 1.5ms"
+        )
+    if value * _UNITS[unit] > LONGEST_NS:
+        raise UsageError(f"{_short(words)!r} is too long", do="durations end at 1000000s")
     return int(value * _UNITS[unit])
 
 
+LONGEST_NS = 10**15
+"""No amount of time is longer, so that sums of many stay whole numbers of 64 bits."""
+
+LARGEST_FACTOR = 10**9
+"""No factor is larger, nor smaller than one over it unless 0."""
+
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_EXPONENT = re.compile(r"e([+-]?[\d_]*)$", re.IGNORECASE)
+
+
+def _number(words: str) -> Fraction | None:
+    """A number of 0 or more, exactly; None where it is none, or so long that reading it would take its time."""
+    digits = words.strip()
+    exponent = _EXPONENT.search(digits)
+    try:
+        if len(digits) > 100 or (exponent and abs(int(exponent[1])) > 100):
+            return None
+        value = Fraction(digits)
+    except (ValueError, ZeroDivisionError):
+        return None
+    return value if value >= 0 else None
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= 40 else f"{words[:37]}..."
 
 
 def _factor(operation: str, amount: str) -> Fraction:
     """What is left of the time."""
-    try:
-        value = Fraction(amount.removesuffix("x") if operation == "speedup" else amount)
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(-1)
-    if value < 0 or (operation == "speedup" and value == 0):
+    value = _number(amount.removesuffix("x") if operation == "speedup" else amount)
+    if value is None or (operation == "speedup" and value == 0):
         raise UsageError(
-            f"{amount!r} is no factor", do="--shrink op=0.5 (half the time), --speedup op=2x (twice as fast)"
+            f"{_short(amount)!r} is no factor",
+            do="--shrink op=0.5 (half the time), --speedup op=2x (twice as fast)",
         )
+    if value and not Fraction(1, LARGEST_FACTOR) <= value <= LARGEST_FACTOR:
+        raise UsageError(f"{_short(amount)!r} is no factor to reckon with", do="write 0, or 1e-9 to 1e9")
     return 1 / value if operation == "speedup" else value
 
 
@@ -141,51 +167,101 @@ def apply_changes(
     Raises:
         UsageError: a selector matches nothing.
     """
-    graph = view.built.graph
-    dur, gap = graph.dur_ns.copy(), view.built.arrivals.gap_ns.copy()
-    removed = np.zeros(len(graph), np.bool_)
+    state = _State(view)
     selections = []
-    changed: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     for change in changes:
         selection = select(view, change.selector, side=side, self_only=self_only)
+        _check(change, selection, with_launch=with_launch)
         selections.append(selection)
-        changed.append(_change_durations(view, change, selection, dur, with_launch=with_launch))
-        if change.operation == "scale":
-            gap[selection.gap_nodes] = _times(gap[selection.gap_nodes], change.factor)
-        elif change.operation == "remove":
-            gone = selection.node[graph.kind[selection.node] >= NodeKind.KERNEL]
-            removed[gone] = True
-            gap[selection.gap_nodes] = 0
-    node, row, grown = (np.concatenate(column) for column in zip(*changed, strict=True))
-    return Applied(dur, gap, removed, tuple(selections), (node, row, grown))
+        state.change(change, selection, with_launch=with_launch)
+    return state.applied(tuple(selections))
 
 
-def _change_durations(
-    view: StepGraph, change: Change, selection: Selection, dur: Int64Array, *, with_launch: bool
-) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Put the change of one selection into `dur`; returns by how much each entry grew."""
-    node, row, length = selection.node, selection.row, selection.length_ns
-    if with_launch and change.operation in ("scale", "remove"):
-        extra = launch_entries(view, selection)
-        node, row, length = (np.concatenate((a, b)) for a, b in zip((node, row, length), extra, strict=True))
-    # Earlier changes may have shortened a node below what an entry says it holds.
-    length = np.minimum(length, dur[node])
-    grown = _after(change, row, length) - length
-    np.add.at(dur, node, grown)
-    np.maximum(dur, 0, out=dur)
-    return node, row, grown
+def _check(change: Change, selection: Selection, *, with_launch: bool) -> None:
+    """Refuse what cannot be meant."""
+    if change.operation not in ("set", "add"):
+        return
+    if selection.gap_nodes.any():
+        raise UsageError(
+            f"--{change.operation} cannot change gaps: {str(change.selector)!r} is no activity",
+            do="gaps can be scaled and removed: --shrink, --speedup, --remove",
+        )
+    if with_launch and selection.device_count:
+        raise UsageError(
+            f"--with-launch does not go with --{change.operation}: an amount is for the selected work itself",
+            do="name the launch calls in a change of their own, such as --set cudaLaunchKernel=5us",
+        )
 
 
-def _after(change: Change, row: Int64Array, length: Int64Array) -> Int64Array:
+class _State:
+    """Times as the changes so far have left them; every stretch of time by itself."""
+
+    def __init__(self, view: StepGraph) -> None:
+        self.view = view
+        self.length = view.stretches.length_ns.copy()
+        self.gap = view.built.arrivals.gap_ns.copy()
+        self.removed = np.zeros(len(view.built.graph), np.bool_)
+        self.gone = np.empty(0, np.int64)  # rows removed so far
+        self.grown: list[tuple[Int64Array, Int64Array]] = []
+
+    def change(self, change: Change, selection: Selection, *, with_launch: bool) -> None:
+        """Put one change into effect."""
+        if change.operation == "remove":
+            self._remove_gaps(selection)
+        elif change.operation == "scale":
+            self.gap[selection.gap_nodes] = _times(self.gap[selection.gap_nodes], change.factor)
+        after = _after(change, selection.activity, self.length[selection.entry])
+        self._put(selection.entry, after)
+        if with_launch:
+            calls = np.setdiff1d(
+                launch_entries(self.view, self._launched(change, selection)), selection.entry
+            )
+            self._put(calls, _after(change, calls, self.length[calls]))
+
+    def _remove_gaps(self, selection: Selection) -> None:
+        on_device = self.view.stretches.on_device[selection.entry]
+        self.removed[selection.node[on_device]] = True
+        self.gap[selection.gap_nodes] = 0
+        self.gone = np.union1d(self.gone, selection.row[on_device])
+
+    def _launched(self, change: Change, selection: Selection) -> Int64Array:
+        """Rows whose calls change with them: of one call that launches many, all must be gone, now or before."""
+        return self.gone if change.operation == "remove" else selection.row
+
+    def _put(self, entry: Int64Array, after: Int64Array) -> None:
+        self.grown.append((entry, after - self.length[entry]))
+        self.length[entry] = after
+
+    def applied(self, selections: tuple[Selection, ...]) -> Applied:
+        """What it all comes to."""
+        every, graph = self.view.stretches, self.view.built.graph
+        entry, grown = (np.concatenate(column) for column in zip(*self.grown, strict=True))
+        if self.length.sum(dtype=np.float64) + self.gap.sum(dtype=np.float64) > _MOST_NS:
+            raise _too_much()
+        dur = graph.dur_ns.copy()
+        np.add.at(dur, every.node, self.length - every.length_ns)
+        columns = (every.node[entry], every.row[entry], grown)
+        return Applied(np.maximum(dur, 0), self.gap, self.removed, selections, columns)
+
+
+_MOST_NS = 2.0**61
+"""All times together stay below this, so that sums along any path fit into 64 bits."""
+
+
+def _too_much() -> UsageError:
+    return UsageError("after these changes the times are too long to reckon with", do="use smaller amounts")
+
+
+def _after(change: Change, activity: Int64Array, length: Int64Array) -> Int64Array:
     """The new length of each entry."""
     if change.operation == "scale":
         return _times(length, change.factor)
-    if change.operation == "remove":
+    if change.operation == "remove" or not length.size:
         return np.zeros_like(length)
     # Amounts are per activity: its longest entry takes them, and when set, the others become nothing.
     after = length.copy() if change.operation == "add" else np.zeros_like(length)
-    order = np.lexsort((length, row))
-    last = order[np.append(row[order][1:] != row[order][:-1], True)]
+    order = np.lexsort((length, activity))
+    last = order[np.append(activity[order][1:] != activity[order][:-1], True)]
     after[last] = (length[last] if change.operation == "add" else 0) + change.amount_ns
     return after
 
@@ -193,7 +269,10 @@ def _after(change: Change, row: Int64Array, length: Int64Array) -> Int64Array:
 def _times(values: Int64Array, factor: Fraction) -> Int64Array:
     """Values times a fraction, rounded half up, in integers."""
     top, bottom = factor.numerator, factor.denominator
-    if int(values.max(initial=0)) * top < 2**62:
+    if 2 * int(values.max(initial=0)) * top + 2 * bottom < 2**63:
         scaled: Int64Array = (2 * values * top + bottom) // (2 * bottom)
         return scaled
-    return np.array([(2 * int(v) * top + bottom) // (2 * bottom) for v in values], np.int64)
+    exact = [(2 * int(v) * top + bottom) // (2 * bottom) for v in values]
+    if max(exact, default=0) > _MOST_NS:
+        raise _too_much()
+    return np.array(exact, np.int64)

@@ -2,14 +2,16 @@
 
 An operator's name means the device activities launched anywhere inside it, and where one of its calls
 launches none, that call's host time with everything nested in it. Entries are a set: nested matches
-count once. A kernel's name means its activities; a class, a stream, a module or a line means what it
-says, on the device where it has anything there, else on the host.
+count once. A kernel's name means its activities, a runtime call's name the call itself and never what it
+launches. A class means all that bears it; a stream, a module or a line means what it says, on the device
+where it has anything there, else on the host.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -17,15 +19,14 @@ from typing import Literal
 import numpy as np
 
 from stepcrit.errors import UsageError
+from stepcrit.graph.near import could_be
 from stepcrit.graph.segments import gap_class_of_nodes
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.graph.threads import Shares, shares
 from stepcrit.link.nesting import inherit
 from stepcrit.link.source import frame_label
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.classes import WorkClass
-from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
-from stepcrit.model.graph import NodeKind
+from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 
 Side = Literal["auto", "device", "host", "both"]
 PREFIXES = ("re", "class", "module", "stream", "step", "line")
@@ -51,7 +52,10 @@ class Selection:
     Attributes:
         node: node of the graph.
         row: event row that the time belongs to, -1 for untracked time.
-        length_ns: how much of the node.
+        length_ns: how much of the node, as observed.
+        entry: the stretch itself, an index into the view's stretches; ascending, each once.
+        activity: what the entry is a part of: entries of one activity (a kernel, an operator's call with
+            what is nested in it, a piece of untracked time) have the same number.
         device_count, host_count: distinct device activities and host ranges.
         gap_nodes: nodes whose gap is selected (classes of gaps only).
         total_ns: sum of the entries (and gaps).
@@ -61,6 +65,8 @@ class Selection:
     node: Int64Array
     row: Int64Array
     length_ns: Int64Array
+    entry: Int64Array
+    activity: Int64Array
     device_count: int
     host_count: int
     gap_nodes: BoolArray
@@ -82,12 +88,16 @@ def parse_selector(text: str) -> Selector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Marked:
-    """Rows that a selector marks: device activities, and host ranges whose time counts."""
+    """Rows that a selector marks: device activities, and host ranges whose time counts.
+
+    `whole` says which host row each host row is a part of, where that is not itself.
+    """
 
     device: BoolArray
     host: BoolArray
     untracked: bool = False
     gaps: frozenset[int] = frozenset()
+    whole: Int64Array | None = None
 
 
 def select(view: StepGraph, selector: Selector, *, side: Side = "auto", self_only: bool = False) -> Selection:
@@ -116,7 +126,8 @@ def _mark(view: StepGraph, selector: Selector, *, self_only: bool, side: Side) -
         "step": _by_step,
         "line": _by_line,
     }
-    return _one_side(marks[selector.kind](view, selector.pattern), side)
+    marked = marks[selector.kind](view, selector.pattern)
+    return marked if selector.kind == "class" and side == "auto" else _one_side(marked, side)
 
 
 def _one_side(marked: _Marked, side: Side) -> _Marked:
@@ -145,37 +156,80 @@ def _name_test(view: StepGraph, selector: Selector) -> BoolArray:
 def _regex_test(names: tuple[str, ...], pattern: str) -> BoolArray:
     import regex  # noqa: PLC0415 - unlike re it can be given a time limit
 
+    until = time.monotonic() + PATTERN_SECONDS
     try:
         compiled = regex.compile(pattern)
-        return np.array([bool(compiled.search(name, timeout=PATTERN_SECONDS)) for name in names], np.bool_)
-    except regex.error as error:
-        raise UsageError(f"{pattern!r} is not a regular expression: {error}") from error
+        found = [bool(compiled.search(name, timeout=_left(until))) for name in names]
+    except (regex.error, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{_short(pattern)!r} is not a regular expression: {why}") from error
     except TimeoutError as error:
         raise UsageError(
-            f"the pattern {pattern!r} takes too long", do="write it without nested repetition"
+            f"the pattern {_short(pattern)!r} takes too long", do="write it without nested repetition"
         ) from error
+    return np.array(found, np.bool_)
+
+
+def _left(until: float) -> float:
+    """Seconds until then.
+
+    Raises:
+        TimeoutError: none are left.
+    """
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _short(pattern: str) -> str:
+    return pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
 
 
 def _by_name(view: StepGraph, named: BoolArray, *, self_only: bool, side: Side) -> _Marked:
     """Kernels by their own name; operators by what they launch, and by their host time where they launch nothing."""
-    events, links = view.trace.events, view.links
-    is_device, is_host = events.is_kind(*DEVICE_KINDS), events.is_kind(*HOST_KINDS)
-    mine = named[events.name] if len(events) else is_host
-    op = is_host & mine
-    around = _around(view, op)
-    launch = links.launch
-    inside = (launch >= 0) & (
-        (links.op >= 0) & mine[links.op] if self_only else around[np.maximum(launch, 0)]
-    )
-    device = is_device & (mine | inside)
+    events = view.trace.events
+    none = np.zeros(len(events), np.bool_)
+    mine = named[events.name] if len(events) else none
+    op = mine & events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
+    call = mine & events.is_kind(EventKind.RUNTIME)
+    device = events.is_kind(*DEVICE_KINDS) & (mine | _launched(view, op, self_only=self_only))
     if side == "device":
-        return _Marked(device, np.zeros(len(events), np.bool_))
+        # A call has no other side: its time is meant, unless the name means device work as well.
+        return _ranges(view, none if device.any() else call, device, self_only=self_only)
     if side == "auto":
         op = op & (_launched_inside(view) == 0)
-    host = op if self_only else _around(view, op)
-    if side == "host":
-        return _Marked(np.zeros(len(events), np.bool_), host)
-    return _Marked(device, host)
+    return _ranges(view, op | call, none if side == "host" else device, self_only=self_only)
+
+
+def _ranges(view: StepGraph, ranges: BoolArray, device: BoolArray, *, self_only: bool) -> _Marked:
+    """Host ranges with what is nested in them, each an activity, or only they and the calls they own."""
+    links, at = view.links, np.arange(len(ranges))
+    around = _around(view, ranges)
+    if self_only:
+        whole = inherit(np.where(ranges, at, NONE), links.parent, links.depth)
+        return _Marked(device, ranges | (around & _owned(view, ranges)), whole=whole)
+    nested = (links.parent >= 0) & around[links.parent]
+    whole = inherit(np.where(ranges & ~nested, at, NONE), links.parent, links.depth)
+    return _Marked(device, around, whole=whole)
+
+
+def _launched(view: StepGraph, op: BoolArray, *, self_only: bool) -> BoolArray:
+    """What is launched inside operators, or by the calls that they own."""
+    launch = view.links.launch
+    by = _owned(view, op) if self_only else _around(view, op)
+    found: BoolArray = (launch >= 0) & by[launch]
+    return found
+
+
+def _owned(view: StepGraph, ranges: BoolArray) -> BoolArray:
+    """Runtime calls whose innermost operator, or range of any kind, is one of `ranges`."""
+    events, links = view.trace.events, view.links
+    call = events.is_kind(EventKind.RUNTIME)
+    range_of = np.where(call | ~events.is_kind(*HOST_KINDS), NONE, np.arange(len(ranges)))
+    inner = inherit(range_of, links.parent, links.depth)
+    found: BoolArray = call & (((links.op >= 0) & ranges[links.op]) | ((inner >= 0) & ranges[inner]))
+    return found
 
 
 def _around(view: StepGraph, rows: BoolArray) -> BoolArray:
@@ -256,37 +310,44 @@ def _sides(view: StepGraph, rows: BoolArray) -> _Marked:
 
 def _selection(view: StepGraph, marked: _Marked, selector: Selector) -> Selection:
     """Marked rows as entries on nodes."""
-    graph, built = view.built.graph, view.built
-    on_device = (graph.kind >= NodeKind.KERNEL) & marked.device[graph.row]
-    nodes = np.flatnonzero(on_device)
-    table = shares(view.links.pieces, built.threads)
-    own = (table.owner >= 0) & marked.host[table.owner]
-    mine = own | ((table.owner < 0) & marked.untracked)
-    node = np.concatenate((nodes, built.number[table.node[mine]]))
-    row = np.concatenate((graph.row[nodes], table.owner[mine]))
-    length = np.concatenate((graph.dur_ns[nodes], table.length_ns[mine]))
+    every = view.stretches
+    rows = np.where(every.on_device, marked.device[every.row], marked.host[every.row])
+    entry = np.flatnonzero(np.where(every.row >= 0, rows, marked.untracked))
+    row, length, on_device = every.row[entry], every.length_ns[entry], every.on_device[entry]
     gap_nodes = _gap_nodes(view, marked.gaps)
-    total = int(length.sum() + built.arrivals.gap_ns[gap_nodes].sum())
-    if not node.size and not gap_nodes.any():
-        near = ", ".join(near_names(selector.pattern, view.trace.events.names)) or "none"
-        raise UsageError(f"nothing matches {str(selector)!r}", do=f"near names: {near}")
-    device_count = len(np.unique(graph.row[nodes]))
-    host_count = len(np.unique(table.owner[own]))
-    on_path = _on_path(view, marked)
-    return Selection(node, row, length, device_count, host_count, gap_nodes, total, on_path)
+    if not entry.size and not gap_nodes.any():
+        raise UsageError(f"nothing matches {_short(str(selector))!r}", do=_instead(view, selector))
+    activity = every.piece[entry]
+    if marked.whole is not None:
+        activity = np.where(on_device | (row < 0), activity, marked.whole[row])
+    return Selection(
+        every.node[entry],
+        row,
+        length,
+        entry,
+        activity,
+        len(np.unique(row[on_device])),
+        len(np.unique(row[~on_device & (row >= 0)])),
+        gap_nodes,
+        int(length.sum() + view.built.arrivals.gap_ns[gap_nodes].sum()),
+        _on_path(view, marked),
+    )
 
 
-def launch_entries(view: StepGraph, selection: Selection) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """(node, row, ns) of the launch calls of the selected device activities."""
-    events = view.trace.events
-    rows = selection.row[selection.row >= 0]
-    rows = rows[np.isin(events.kind[rows], np.array(DEVICE_KINDS, np.int8))]
+def launch_entries(view: StepGraph, rows: Int64Array) -> Int64Array:
+    """Entries of the calls that launch device activities of `rows`, and no others.
+
+    One call may launch a whole graph: while any of it stays as it is, so does the call.
+    """
+    events, launch = view.trace.events, view.links.launch
+    mine = np.zeros(len(events), np.bool_)
+    mine[rows[rows >= 0]] = True
+    launched = events.is_kind(*DEVICE_KINDS) & (launch >= 0)
     calls = np.zeros(len(events), np.bool_)
-    launch = view.links.launch[rows]
-    calls[launch[launch >= 0]] = True
-    table: Shares = shares(view.links.pieces, view.built.threads)
-    mine = (table.owner >= 0) & calls[table.owner]
-    return view.built.number[table.node[mine]], table.owner[mine], table.length_ns[mine]
+    calls[launch[launched & mine]] = True
+    calls[launch[launched & ~mine]] = False
+    every = view.stretches
+    return np.flatnonzero(~every.on_device & (every.row >= 0) & calls[every.row])
 
 
 def _on_path(view: StepGraph, marked: _Marked) -> int:
@@ -313,11 +374,12 @@ def _gap_nodes(view: StepGraph, gaps: frozenset[int]) -> BoolArray:
     return found
 
 
-def near_names(wanted: str, names: tuple[str, ...], count: int = 5) -> list[str]:
-    """The closest names, for an error that helps."""
-    import difflib  # noqa: PLC0415 - only an error needs it
+def _instead(view: StepGraph, selector: Selector) -> str:
+    """What could have been selected in this way, and the ways there are where the user meant an unknown one."""
+    found = could_be(view, selector.kind, selector.pattern)
+    unknown = selector.kind == "name" and _KIND.match(selector.pattern)
+    return f"{found}; kinds: {', '.join(f'{p}:' for p in PREFIXES)}" if unknown else found
 
-    lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(wanted.lower(), lower, n=count, cutoff=0.4)
-    inside = [name for key, name in lower.items() if wanted.lower() in key and key not in close]
-    return [lower[key] for key in close][:count] + inside[: max(0, count - len(close))]
+
+_KIND = re.compile(r"[A-Za-z_]+:(?!:)")
+"""A name that looks as if it began with a kind of selector."""

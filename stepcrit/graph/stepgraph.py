@@ -14,6 +14,7 @@ from stepcrit.graph.drag import Drag, Slack, drag, slack
 from stepcrit.graph.path import Path, critical_path
 from stepcrit.graph.schedule import GapPolicy, Lags, lags
 from stepcrit.graph.segments import Segments, segments_of, usual_gaps
+from stepcrit.graph.stretches import Stretches, stretches_of
 from stepcrit.link.steps import boundary_rows
 from stepcrit.model.arrays import BoolArray
 from stepcrit.model.links import Links
@@ -65,6 +66,11 @@ class StepGraph:
     def segments(self) -> Segments:
         """The path with host stretches told apart by owner: what every table of path time is made of."""
         return segments_of(self.links, self.built, self.path, self.usual_gaps)
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """The whole capture's time by node and owner: what selectors choose from."""
+        return stretches_of(self.links, self.built)
 
     @cached_property
     def usual_gaps(self) -> Mapping[int, float]:

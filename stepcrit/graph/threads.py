@@ -184,11 +184,12 @@ class Shares:
     node: Int64Array  # index into ThreadNodes
     owner: Int64Array  # event row, -1 untracked
     length_ns: Int64Array
+    piece: Int64Array  # index into the pieces
 
 
 def shares(pieces: Pieces, threads: ThreadNodes) -> Shares:
     """Divide all host nodes among their owners; the return of a blocking call belongs to the call."""
-    columns: list[tuple[Int64Array, Int64Array, Int64Array]] = []
+    columns: list[tuple[Int64Array, ...]] = []
     for lane in range(len(threads.ptr) - 1):
         low, high = int(threads.ptr[lane]), int(threads.ptr[lane + 1])
         if low < high:
@@ -196,9 +197,9 @@ def shares(pieces: Pieces, threads: ThreadNodes) -> Shares:
             node, piece, length = _overlaps(
                 pieces, span, threads.start_ns[low:high], threads.end_ns[low:high]
             )
-            columns.append((node + low, pieces.owner[piece], length))
-    node, owner, length = (
-        np.concatenate([c[i] for c in columns]) if columns else np.empty(0, np.int64) for i in range(3)
+            columns.append((node + low, pieces.owner[piece], length, piece))
+    node, owner, length, piece = (
+        np.concatenate([c[i] for c in columns]) if columns else np.empty(0, np.int64) for i in range(4)
     )
     owner = np.where(threads.is_sync[node], threads.row[node], owner)
-    return Shares(node, owner, length)
+    return Shares(node, owner, length, piece)

@@ -103,17 +103,11 @@ def test_most_of_the_changes_really_made_are_compared() -> None:
     assert len(EXCEPTIONS) <= 4
 
 
-@pytest.mark.xfail(
-    reason="BUG: cudaLaunchKernel=0.5, as the simulator's hint says it, halves the kernels instead"
-)
 def test_hint_of_a_launch_call_means_the_call_without_more_words() -> None:
     one = next(c for c in truth_of("host_bound")["changes"] if c["change"]["what"] == "launch")
     assert whatif(view_of("host_bound"), f"shrink {one['selector_hint']}").saving == Saving(51_606, 51_606)
 
 
-@pytest.mark.xfail(
-    reason="BUG: shortening is told as a loss, and as a ceiling below nothing (the run's two ends)"
-)
 def test_shortening_is_never_told_as_a_loss() -> None:
     answer = whatif(view_of("full_queue_16"), "shrink class:elementwise=0.5")
     assert answer.saving.low_ns >= 0
@@ -228,7 +222,6 @@ def test_curve_starts_at_nothing_rises_and_ends_below_the_ceiling(name: str, sel
     assert points[-1][1].high_ns <= analyze(view, change).ceiling.high_ns
 
 
-@pytest.mark.xfail(reason="BUG: a selection named twice is taken away twice: S(0.5) is S(0.75) of it")
 def test_curve_takes_each_share_once_however_often_it_is_named() -> None:
     view = view_of("device_bound")
     change = parse_change("shrink", "class:gemm=0.5")

@@ -105,7 +105,6 @@ def test_matched_says_how_much_and_how_much_of_it_is_on_the_path(capsys: pytest.
     assert matched["on_path_ns"] <= matched["total_ns"]
 
 
-@pytest.mark.xfail(reason="BUG: activities that two selectors match are counted twice")
 def test_matched_counts_nothing_twice(capsys: pytest.CaptureFixture[str]) -> None:
     once = data_of(capsys, TRACE, "--shrink", "class:gemm=0.5")["matched"]
     both = data_of(capsys, TRACE, "--shrink", "class:gemm=0.5", "--shrink", "class:gemm=0.5")["matched"]
@@ -131,14 +130,10 @@ def test_host_time_is_said_to_be_host_time(capsys: pytest.CaptureFixture[str]) -
     assert "unchanged" not in flat(out_of(capsys, TRACE, "--shrink", "aten::mm=0.5", "--side", "both"))
 
 
-@pytest.mark.xfail(reason="BUG: untracked time is host time, yet `host time unchanged` is said of it")
 def test_untracked_time_is_not_said_to_leave_the_host_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     assert "host time unchanged" not in flat(out_of(capsys, HOST_BOUND, "--shrink", "class:untracked=0.5"))
 
 
-@pytest.mark.xfail(
-    reason="BUG: with --with-launch the launch calls change, yet `host time unchanged` is said"
-)
 def test_changed_launch_calls_are_not_said_to_be_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     text = flat(out_of(capsys, HOST_BOUND, "--shrink", "aten::mm=0.5", "--with-launch"))
     assert "host time unchanged" not in text
@@ -153,17 +148,11 @@ def test_one_step_alone_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "every step" not in text
 
 
-@pytest.mark.xfail(
-    reason="BUG: there is a steady state; the chosen step is just not the one that stands for it"
-)
 def test_one_step_alone_is_not_said_to_lack_a_steady_state(capsys: pytest.CaptureFixture[str]) -> None:
     text = flat(out_of(capsys, TRACE, "--shrink", "aten::mm=0.5", "--step", "-1"))
     assert "there is no steady state" not in text
 
 
-@pytest.mark.xfail(
-    reason="BUG: not changed at all, since it lies in other steps, is told as `it all has slack`"
-)
 def test_what_is_not_in_the_chosen_step_is_not_said_to_have_slack(capsys: pytest.CaptureFixture[str]) -> None:
     text = flat(out_of(capsys, TRACE, "--shrink", "step:ProfilerStep#3=0.5", "--step", "ProfilerStep#6"))
     assert "slack" not in text
@@ -304,7 +293,6 @@ def test_pattern_without_end_is_exit_code_2(
     assert "takes too long" in out_of(capsys, path, "--shrink", "re:^(a|a|aa)+$=0.5", code=2)
 
 
-@pytest.mark.xfail(reason="BUG: told as a bug of stepcrit, exit code 70")
 @pytest.mark.parametrize(
     "change",
     [

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from stepcrit.errors import UsageError
-from stepcrit.graph.select import PATTERN_SECONDS, Selection, Selector, near_names, parse_selector, select
+from stepcrit.graph.near import near_names
+from stepcrit.graph.select import PATTERN_SECONDS, Selection, Selector, parse_selector, select
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.session import Options, Trace
 from tests.builders import trace
@@ -149,9 +150,6 @@ def test_catastrophic_pattern_is_refused_in_time(monkeypatch: pytest.MonkeyPatch
     assert time.process_time() - started < 0.8
 
 
-@pytest.mark.xfail(
-    reason="BUG: the limit holds for each name, so thousands of names take thousands of times it"
-)
 def test_time_limit_is_for_all_names_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many names, each of which takes less than the limit, must not add up to hours."""
     monkeypatch.setattr("stepcrit.graph.select.PATTERN_SECONDS", 0.1)
@@ -161,7 +159,6 @@ def test_time_limit_is_for_all_names_together(monkeypatch: pytest.MonkeyPatch) -
         select(view, parse_selector("re:^(a|a|aa)+$"))
 
 
-@pytest.mark.xfail(raises=RecursionError, reason="BUG: a deeply nested pattern is exit code 70, not 2")
 def test_deeply_nested_pattern_is_wrong_use() -> None:
     with pytest.raises(UsageError):
         found(f"re:{'(' * 5000}a{')' * 5000}")
@@ -203,17 +200,12 @@ def test_self_leaves_out_what_is_nested() -> None:
     assert summary("aten::t", self_only=True) == (0, 1, 2)
 
 
-@pytest.mark.xfail(reason="BUG: --self drops the runtime calls that an operator owns (methods C.1)")
 def test_self_keeps_the_runtime_calls_that_an_operator_owns() -> None:
     assert summary("aten::addmm", self_only=True, side="host") == (0, 4, 20)
 
 
-@pytest.mark.parametrize("side", ["host", "auto"])
-def test_runtime_call_by_name_is_the_call_itself(side: str, request: pytest.FixtureRequest) -> None:
-    if side == "auto":
-        request.applymarker(
-            pytest.mark.xfail(reason="BUG: cudaLaunchKernel=F changes the kernels, not the call")
-        )
+@pytest.mark.parametrize("side", ["host", "auto", "device", "both"])
+def test_runtime_call_by_name_is_the_call_itself(side: str) -> None:
     assert summary("cudaLaunchKernel", side=side) == (0, 3, 10)
 
 
@@ -241,7 +233,6 @@ def test_optimizer_includes_its_host_half() -> None:
     assert summary("class:optimizer", side="both") == (1, 1, 18 + 14)  # the launch call is a launch
 
 
-@pytest.mark.xfail(reason="UNCLEAR: _by_class promises the host half, _one_side takes it away in auto")
 def test_optimizer_includes_its_host_half_without_being_asked() -> None:
     assert summary("class:optimizer") == (1, 1, 18 + 14)
 
@@ -285,7 +276,6 @@ def test_stream_that_does_not_exist_is_refused() -> None:
         found("stream:99")
 
 
-@pytest.mark.xfail(reason="BUG: near names of a stream are event names; the streams would help")
 def test_stream_that_does_not_exist_lists_the_streams() -> None:
     with pytest.raises(UsageError) as error:
         found("stream:99")
@@ -396,10 +386,37 @@ def test_near_names_are_at_most_five_distinct_and_prefer_the_nearest() -> None:
     assert near_names("x", ()) == []
 
 
-@pytest.mark.xfail(reason="BUG: near names offer Python frames, which no selector by name can mean")
 def test_near_names_can_be_selected() -> None:
     view = frames()
     with pytest.raises(UsageError) as error:
         select(view, parse_selector("nn.Module: Linear_1"))
     for name in str(error.value.do).removeprefix("near names: ").split(", "):
         select(view, parse_selector(name))
+
+
+@pytest.mark.parametrize(
+    ("text", "offers"),
+    [
+        ("module:Linear_1", "modules: Linear_0"),
+        ("module:zzz", "modules: "),
+        ("line:zzz.py", "train.py(12): step"),
+        ("kernel:gemm", "re:, class:, module:, stream:, step:, line:"),
+        ("class:memset", "gemm"),
+        ("class:hand-over", "launch latency"),
+    ],
+)
+def test_nothing_matched_offers_what_the_kind_has(text: str, offers: str) -> None:
+    with pytest.raises(UsageError, match="nothing matches") as error:
+        select(frames(), parse_selector(text))
+    assert offers in str(error.value.do)
+
+
+def test_nested_matches_are_one_activity() -> None:
+    s = found("aten::t*", side="host")
+    assert len(set(s.activity.tolist())) == 1
+    assert len(set(s.row.tolist())) == 2
+
+
+def test_comm_and_optimizer_by_class_have_one_side_on_demand() -> None:
+    assert summary("class:optimizer", side="device") == (1, 0, 18)
+    assert summary("class:optimizer", side="host") == (0, 1, 14)

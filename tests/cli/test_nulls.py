@@ -1,0 +1,37 @@
+"""Every null in an answer has its reason beside it, whatever the command and the trace."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepcrit.cli.main import run
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+COMMANDS = [
+    ("analyze", "{}"),
+    ("critical", "{}"),
+    ("critical", "{}", "--around", "*"),
+    ("doctor", "{}"),
+]
+
+
+def nulls(value: Any, path: str) -> Iterator[str]:
+    if value is None:
+        yield path
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield from nulls(inner, f"{path}.{key}".lstrip("."))
+    for inner in value if isinstance(value, list) else ():
+        yield from nulls(inner, f"{path}[]")
+
+
+@pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*/*.json.gz")), ids=lambda path: path.name)
+def test_every_null_has_a_reason(
+    path: Path, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([word.format(path) for word in argv] + ["--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {one["path"] for one in answer["unknown"]} == set(nulls(answer["data"], ""))
