@@ -104,3 +104,11 @@ class InternalError(StepcritError):
 
     exit_code = 70
     code = "SC700"
+
+
+QUOTED = 80
+
+
+def quoted(typed: str) -> str:
+    """What a user typed, in quotes and no longer than a line."""
+    return repr(typed if len(typed) <= QUOTED else f"{typed[: QUOTED - 3]}...")

@@ -172,19 +172,12 @@ class _Table:
         )
 
     def savings(self, key: int, replay: Replayer) -> tuple[Saving, Saving]:
-        """Half and free.
-
-        Where the replayed run does not settle, its two ends tell nonsense: less for more, or a loss by
-        shorter work. There the gain of the last boundary over all steps is taken instead.
-        """
+        """Half and free."""
         nodes = self.device_nodes(key)
         part = (
             np.where(nodes, self.view.built.graph.dur_ns, 0) if self.on_device(key) else self.host_part(key)
         )
-        durations = [scaled(self.view, part, 1, n) for n in (2, 1)]
-        half, free = (replay.saving(dur) for dur in durations)
-        if replay.period_count and not 0 <= half.low_ns <= free.low_ns:
-            half, free = (replay.mean_since_start(dur) for dur in durations)
+        half, free = replay.growing(*((scaled(self.view, part, 1, n),) for n in (2, 1)))
         return half, free
 
     def slack_min(self, key: int) -> int | None:

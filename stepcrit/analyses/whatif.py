@@ -16,17 +16,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from stepcrit.graph.change import Applied, Change, apply_changes
+from stepcrit.graph.change import Applied, Change, apply_changes, put
 from stepcrit.graph.path import PieceKind, critical_path
-from stepcrit.graph.replay import POLICIES, Replayer, Saving, replayer
+from stepcrit.graph.replay import POLICIES, Replayer, Saving, Variant, replayer
 from stepcrit.graph.schedule import Arrivals, Lags, forward
-from stepcrit.graph.segments import GAP_CLASS
-from stepcrit.graph.select import Side
+from stepcrit.graph.segments import gap_class, opened
+from stepcrit.graph.select import Side, together
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.graph.threads import shares
-from stepcrit.model.arrays import Int64Array
+from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.classes import WorkClass
-from stepcrit.model.graph import EdgeKind, NodeKind
+from stepcrit.model.graph import NodeKind
 
 CURVE = tuple(Fraction(n, 10) for n in range(11))
 """Fractions of the selected time taken away, for the saving curve S(x)."""
@@ -78,18 +77,20 @@ def analyze(view: StepGraph, changes: Sequence[Change], options: Options | None 
     """
     options = options or Options()
     replay = replayer(view)
-    applied = _applied(view, changes, options)
-    saving = _saving(view, replay, applied)
-    gone = _saving(view, replay, _applied(view, [replace(c, operation="remove") for c in changes], options))
+    applied = _applied(view, replay, changes, options)
+    gone = _applied(view, replay, [replace(c, operation="remove") for c in changes], options)
+    asked, ceiling = _variant(view, applied), _variant(view, gone)
     if all(_shortens(change) for change in changes):
-        saving = _at_least(saving, Saving(0, 0))
+        saving, most = replay.growing(asked, ceiling)
+    else:
+        saving, (most,) = replay.saving(*asked), replay.growing(ceiling)
     return WhatIf(
         tuple(changes),
         applied,
         period_before(view, replay),
         replay.period_count,
         saving,
-        _at_least(_at_least(gone, Saving(0, 0)), saving),
+        most,
         _after(view, replay, applied),
     )
 
@@ -100,23 +101,17 @@ def curve(
     """S(x): the saving when a share x of everything selected is taken away, at CURVE's points."""
     options = options or Options()
     replay = replayer(view)
-    points = []
-    selectors = dict.fromkeys(change.selector for change in changes)
-    for x in CURVE:
-        scaled = [Change(selector, "scale", factor=1 - x) for selector in selectors]
-        saving = _saving(view, replay, _applied(view, scaled, options))
-        points.append((float(x), _at_least(saving, Saving(0, 0))))
-    return tuple(points)
+    all_of_it = together(view, _applied(view, replay, changes, options).selections)
+    less = (replace(changes[0], operation="scale", factor=1 - x) for x in CURVE)
+    only = None if replay.period_count else replay.changeable
+    taken = [put(view, [one], [all_of_it], with_launch=options.with_launch, only=only) for one in less]
+    savings = replay.growing(*(_variant(view, one) for one in taken))
+    return tuple((float(x), saving) for x, saving in zip(CURVE, savings, strict=True))
 
 
 def _shortens(change: Change) -> bool:
     """Whether a change can make nothing longer."""
     return change.operation == "remove" or (change.operation == "scale" and change.factor <= 1)
-
-
-def _at_least(saving: Saving, least: Saving) -> Saving:
-    """A saving that the two ends of an unsettled run cannot tell below what is certain."""
-    return Saving(max(saving.join_ns, least.join_ns), max(saving.edge_ns, least.edge_ns))
 
 
 def period_before(view: StepGraph, replay: Replayer) -> int:
@@ -128,49 +123,56 @@ def period_before(view: StepGraph, replay: Replayer) -> int:
     return (last - first) // replay.period_count
 
 
-def _applied(view: StepGraph, changes: Sequence[Change], options: Options) -> Applied:
-    return apply_changes(
+def _applied(view: StepGraph, replay: Replayer, changes: Sequence[Change], options: Options) -> Applied:
+    """Changes to every step, or to this step alone where it does not stand for the others."""
+    everywhere = apply_changes(
         view, changes, side=options.side, self_only=options.self_only, with_launch=options.with_launch
     )
+    if replay.period_count:
+        return everywhere
+    return put(view, changes, everywhere.selections, with_launch=options.with_launch, only=replay.changeable)
 
 
-def _saving(view: StepGraph, replay: Replayer, applied: Applied) -> Saving:
-    return replay.saving(applied.dur_ns, {policy: applied.delays(view, policy) for policy in POLICIES})
+def _variant(view: StepGraph, applied: Applied) -> Variant:
+    return applied.dur_ns, {policy: applied.delays(view, policy) for policy in POLICIES}
 
 
 def _after(view: StepGraph, replay: Replayer, applied: Applied) -> dict[WorkClass, int]:
     """The new critical path by class: what takes over."""
     graph = view.built.graph
     delays = replay.limited(applied.delays(view, "join"), "join")
-    dur = np.where(replay.changeable, applied.dur_ns, graph.dur_ns)
-    start = forward(graph, dur, delays)
-    moved = replace(graph, start_ns=start, dur_ns=dur)
-    arrivals = _arrivals(view, start, start + dur, delays)
-    path = critical_path(moved, arrivals, list(view.sinks), since_ns=_opening(view, replay, start + dur))
-    parts = _host_parts(view, replay, applied)
+    start = forward(graph, applied.dur_ns, delays)
+    moved = replace(graph, start_ns=start, dur_ns=applied.dur_ns)
+    arrivals = _arrivals(view, start, moved.end_ns, delays)
+    path = critical_path(moved, arrivals, list(view.sinks), since_ns=_opening(view, replay, moved.end_ns))
+    parts = _host_parts(view, applied)
     found: Counter[WorkClass] = Counter()
-    columns = (path.kind, path.node, path.edge, path.end_ns - path.start_ns)
-    for kind, node, edge, length in zip(*(column.tolist() for column in columns), strict=True):
+    columns = (path.kind, path.node, path.edge, path.start_ns, path.end_ns)
+    for kind, node, edge, begin, end in zip(*(column.tolist() for column in columns), strict=True):
         if kind != PieceKind.NODE:
-            found[
-                GAP_CLASS[EdgeKind(int(graph.edge_kind[edge]))] if edge >= 0 else WorkClass.BEFORE_FIRST
-            ] += length
+            bound = int(graph.edge_kind[edge]) if edge >= 0 else NONE
+            gap, is_lag = int(arrivals.gap_ns[node]), kind == PieceKind.LAG
+            found[WorkClass(gap_class(bound, gap, view.usual_gaps, is_lag=is_lag))] += end - begin
         elif graph.kind[node] >= NodeKind.KERNEL:
-            found[WorkClass(int(view.links.work[graph.row[node]]))] += length
+            found[WorkClass(int(view.links.work[graph.row[node]]))] += end - begin
+        elif moved.dur_ns[node] == graph.dur_ns[node]:
+            back = int(graph.start_ns[node] - start[node])
+            for a, b, work, _ in opened(view.links, graph, node, (begin + back, end + back)):
+                found[WorkClass(work)] += b - a
         else:
-            found.update(_apportioned(parts.get(node, {}), length))
+            found.update(_apportioned(parts.get(node, {}), end - begin))
     return {work: n for work, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n}
 
 
-def _host_parts(view: StepGraph, replay: Replayer, applied: Applied) -> dict[int, dict[WorkClass, int]]:
+def _host_parts(view: StepGraph, applied: Applied) -> dict[int, dict[WorkClass, int]]:
     """What each host node consists of after the changes, by class."""
-    table = shares(view.links.pieces, view.built.threads)
-    node = np.concatenate((view.built.number[table.node], applied.changed[0]))
-    row = np.concatenate((table.owner, applied.changed[1]))
-    length = np.concatenate(
-        (table.length_ns, np.where(replay.changeable[applied.changed[0]], applied.changed[2], 0))
-    )
+    every, (node, row, grown) = view.stretches, applied.changed
+    host = ~every.on_device
+    node = np.concatenate((every.node[host], node))
+    row = np.concatenate((every.row[host], row))
+    length = np.concatenate((every.length_ns[host], grown))
     work = np.where(row >= 0, view.links.work[row], WorkClass.UNTRACKED)
+    work = np.where(view.built.graph.kind[node] == NodeKind.SYNC, WorkClass.SYNC, work)
     parts: dict[int, dict[WorkClass, int]] = {}
     for n, w, ns in zip(node.tolist(), work.tolist(), length.tolist(), strict=True):
         inside = parts.setdefault(n, {})

@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 
 from stepcrit.analyses import trust, whatif
+from stepcrit.answers.data import nulls_of
 from stepcrit.answers.findings import findings
 from stepcrit.answers.words import input_of, name, ns, plural, saved, saving_data, say, share, text
-from stepcrit.graph.change import Change
+from stepcrit.graph.change import Applied, Change
 from stepcrit.graph.replay import Saving
-from stepcrit.graph.select import Selection
+from stepcrit.graph.select import Selection, together
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.section import Block, Cell, Column, Document, Section, Sentence, Unit, Value
 from stepcrit.units import ns_text
 
 MODEL = "order"
+NULLS = {
+    "changes[].amount_ns": "the change is no --set or --add",
+    "changes[].factor": "the change is no --shrink or --speedup",
+    "trust.starts_explained_share": "no device activity starts in the step",
+}
 ASSUMPTIONS = (
     "every thread and queue keeps its recorded order and dependencies",
     "kernels keep their durations: no contention, no other clocks, no other kernel choice",
@@ -40,9 +46,9 @@ def answer(
     known = trust.analyze(view)
     points = whatif.curve(view, changes, options) if curve else ()
     blocks: list[Block] = [
-        Section("", notes=tuple(_opening(view, result, with_launch=options.with_launch)), topic="whatif"),
+        Section("", notes=tuple(_opening(view, result)), topic="whatif"),
         _selected(view, result),
-        Section("Prediction", notes=tuple(_prediction(view, result)), claim="modelled", topic="whatif"),
+        Section("Prediction", notes=tuple(_prediction(result)), claim="modelled", topic="whatif"),
         _takes_over(view, result),
     ]
     if points:
@@ -53,22 +59,28 @@ def answer(
         )
     )
     data = _data(view, result, known, points)
-    return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), {})
+    return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), nulls_of(data, NULLS))
 
 
-def in_words(change: Change, selection: Selection, *, with_launch: bool = False) -> Sentence:
-    """A change as a sentence: what is changed, how, and what stays."""
-    parts = []
-    if selection.device_count:
-        parts.append(
-            f"{selection.device_count} device {plural(selection.device_count, 'activity', 'activities')}"
-        )
-    if selection.host_count:
-        parts.append(f"{selection.host_count} host {plural(selection.host_count, 'range')}")
-    if selection.gap_nodes.any():
-        parts.append(f"{int(selection.gap_nodes.sum())} gaps")
+def in_words(change: Change, selection: Selection, *, calls: int = 0) -> Sentence:
+    """A change as a sentence: what is changed, how, and what stays.
+
+    Args:
+        change: the change.
+        selection: what it is applied to.
+        calls: how many launch calls change along.
+    """
+    counts = (
+        (selection.device_count, "device activity", "device activities"),
+        (selection.host_count, "host range", "host ranges"),
+        (int(selection.gap_nodes.sum()), "gap", "gaps"),
+        (calls, "launch call", "launch calls"),
+    )
+    parts = [f"{n} {plural(n, one, several)}" for n, one, several in counts if n]
     untracked = bool((selection.row < 0).any())
-    host = bool(selection.host_count) or untracked or with_launch
+    if not parts and not untracked:
+        return say("nothing of {} starts in this step: it changes nothing", name(str(change.selector)))
+    host = bool(selection.host_count or calls) or untracked
     kept = "host" if not host else "" if selection.device_count else "device"
     rest = f"; {kept} time unchanged" if kept else ""
     how, amount = _how(change, on_device=bool(selection.device_count))
@@ -90,11 +102,12 @@ def _how(change: Change, *, on_device: bool) -> tuple[str, tuple[Value, ...]]:
     return f"take {{}} {'each' if change.operation == 'set' else 'more each'}", (ns(change.amount_ns),)
 
 
-def _opening(view: StepGraph, result: whatif.WhatIf, *, with_launch: bool) -> list[Sentence]:
-    lines = [
-        in_words(c, s, with_launch=with_launch)
-        for c, s in zip(result.changes, result.applied.selections, strict=True)
-    ]
+def _opening(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
+    every = view.stretches
+    applied = result.applied
+    lines = []
+    for change, selection, entries in zip(result.changes, applied.selections, applied.calls, strict=True):
+        lines.append(in_words(change, selection, calls=len(np.unique(every.row[entries]))))
     if result.period_count:
         return [
             *lines,
@@ -116,11 +129,15 @@ def _selected(view: StepGraph, result: whatif.WhatIf) -> Section:
     for change, s in zip(result.changes, result.applied.selections, strict=True):
         part = s.on_path_ns / view.step.elapsed_ns if view.step.elapsed_ns else None
         rows.append((str(change.selector), s.device_count + s.host_count, s.total_ns, s.on_path_ns, part))
-    note = say("time in all: over the whole recording; on path, share: of {}", name(view.step.label))
+    label = name(view.step.label)
+    if result.period_count:
+        note = say("time in all: over the whole recording; on path, share: of {}", label)
+    else:
+        note = say("all of {}", label)
     return Section("Selected", columns, tuple(rows), None, (note,), "schedule", None, "whatif")
 
 
-def _prediction(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
+def _prediction(result: whatif.WhatIf) -> list[Sentence]:
     """Before, after, saving as an interval, ceiling."""
     low, high = result.predicted_ns
     saving = result.saving
@@ -139,18 +156,9 @@ def _prediction(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
             ),
         ]
     lines.append(say("ceiling {}: were the selection gone altogether", saved(result.ceiling.high_ns)))
-    if not result.period_count and not _reaches(view, result.applied.selections):
-        lines.append(say("nothing selected starts in {}: nothing is changed", name(view.step.label)))
-    elif result.ceiling.high_ns == 0:
+    if any(selection.total_ns for selection in result.applied.selections) and result.ceiling.high_ns == 0:
         lines.append(say("the step does not wait for what is selected: it all has slack"))
     return lines
-
-
-def _reaches(view: StepGraph, selections: Sequence[Selection]) -> bool:
-    """Whether anything selected starts in the step."""
-    start = view.built.graph.start_ns
-    inside = (start >= view.step.start_ns) & (start < view.step.end_ns)
-    return any(bool(inside[s.node].any() or inside[s.gap_nodes].any()) for s in selections)
 
 
 def _takes_over(view: StepGraph, result: whatif.WhatIf) -> Section:
@@ -205,7 +213,7 @@ def _data(
         "predicted_ns": {"low": low, "high": high},
         "saving_ns": {"low": result.saving.low_ns, "high": result.saving.high_ns},
         "ceiling_ns": result.ceiling.high_ns,
-        "matched": _matched(view, selections),
+        "matched": _matched(view, result.applied),
         "takes_over": [{"class": w.label, "on_path_ns": n} for w, n in result.after_by_class_ns.items()],
         "curve": [{"taken_share": x, "saving_ns": saving_data(s)} for x, s in points],
         "model": MODEL,
@@ -218,25 +226,14 @@ def _data(
     }
 
 
-def _matched(view: StepGraph, selections: Sequence[Selection]) -> dict[str, int]:
-    """All selections together, each activity and each stretch of time once."""
-    node, row, length = (
-        np.concatenate([getattr(s, column) for s in selections]) for column in ("node", "row", "length_ns")
-    )
-    stretches = set(zip(node.tolist(), row.tolist(), length.tolist(), strict=True))
-    gaps = np.logical_or.reduce([s.gap_nodes for s in selections])
-    total = sum(ns for _, _, ns in stretches) + int(view.built.arrivals.gap_ns[gaps].sum())
-    path = view.segments
-    mine = np.where(path.is_gap == 1, gaps[path.node], np.isin(path.row, row))
-    activities = len(np.unique(row[row >= 0]))
-    if len(selections) == 1:
-        one = selections[0]
-        return {
-            "activities": one.device_count + one.host_count,
-            "total_ns": one.total_ns,
-            "on_path_ns": one.on_path_ns,
-        }
-    return {"activities": activities, "total_ns": total, "on_path_ns": int(path.length_ns[mine].sum())}
+def _matched(view: StepGraph, applied: Applied) -> dict[str, int]:
+    """Everything that changes, each activity and each stretch of time once."""
+    every = together(view, applied.selections, *applied.calls)
+    return {
+        "activities": every.device_count + every.host_count,
+        "total_ns": every.total_ns,
+        "on_path_ns": every.on_path_ns,
+    }
 
 
 def _change_data(change: Change, selection: Selection) -> dict[str, Any]:

@@ -43,7 +43,7 @@ app = typer.Typer(
 )
 app.command("analyze")(analyze.analyze)
 app.command("critical")(critical.critical)
-app.command("whatif")(whatif.whatif)
+app.command("whatif", cls=whatif.InOrder)(whatif.whatif)
 app.command("doctor")(doctor.doctor)
 app.add_typer(calc.app, name="calc")
 app.command("demo")(demo.demo)

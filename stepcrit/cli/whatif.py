@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from stepcrit.cli.options import (
     BoundaryOpt,
@@ -24,6 +25,22 @@ from stepcrit.cli.options import (
 from stepcrit.cli.output import emit
 from stepcrit.errors import UsageError
 
+if TYPE_CHECKING:
+    from typer._click.core import Context  # typer holds a click of its own
+
+
+class InOrder(TyperCommand):
+    """A command that knows in which order its options were given: click hands them over by name."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As click does, after noting the name of each option as it comes."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.meta[ORDER] = [option.name for option in given]
+        return super().parse_args(ctx, args)
+
+
+ORDER = "stepcrit.order"
+
 
 class SideName(StrEnum):
     """Which time an operator's name means."""
@@ -35,6 +52,7 @@ class SideName(StrEnum):
 
 
 def whatif(
+    ctx: typer.Context,
     path: PathArg,
     shrink: Annotated[
         list[str] | None,
@@ -91,8 +109,13 @@ def whatif(
     from stepcrit.graph.change import parse_change  # noqa: PLC0415
     from stepcrit.session import load  # noqa: PLC0415
 
-    given = {"shrink": shrink, "speedup": speedup, "set": set_to, "add": add, "remove": remove}
-    changes = [parse_change(operation, one) for operation, several in given.items() for one in several or ()]
+    given = {"shrink": shrink, "speedup": speedup, "set_to": set_to, "add": add, "remove": remove}
+    of_each = {name: iter(several or ()) for name, several in given.items()}
+    changes = [
+        parse_change(name.removesuffix("_to"), next(of_each[name]))
+        for name in ctx.meta[ORDER]
+        if name in of_each
+    ]
     if not changes:
         raise UsageError(
             "nothing to change", do="give --shrink aten::mm=0.5, --speedup, --set, --add or --remove"

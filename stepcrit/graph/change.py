@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from stepcrit.errors import UsageError
+from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.schedule import GapPolicy, Lags, lags, without
-from stepcrit.graph.select import Selection, Selector, Side, launch_entries, parse_selector, select
+from stepcrit.graph.select import Selection, Selector, Side, launch_entries, parse_selector, select, within
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import BoolArray, Int64Array
 
@@ -48,7 +48,8 @@ class Applied:
         dur_ns: durations per node.
         gap_ns: residual gaps per node.
         removed: nodes whose gap and lag went with them.
-        selections: what each change matched, in order.
+        selections: what each change is applied to, in order.
+        calls: entries of the launch calls that change along, by change.
         changed: (node, event row, ns) by which each entry grew, as three columns.
     """
 
@@ -56,6 +57,7 @@ class Applied:
     gap_ns: Int64Array
     removed: BoolArray
     selections: tuple[Selection, ...]
+    calls: tuple[Int64Array, ...]
     changed: tuple[Int64Array, Int64Array, Int64Array]
 
     def delays(self, view: StepGraph, policy: GapPolicy) -> Lags:
@@ -107,10 +109,10 @@ def parse_duration(words: str) -> int:
     value = _number(number)
     if unit not in _UNITS or value is None:
         raise UsageError(
-            f"{_short(words)!r} is not a duration", do="write a number with a unit: 750ns, 5us, 1.5ms"
+            f"{quoted(words)} is not a duration", do="write a number with a unit: 750ns, 5us, 1.5ms"
         )
     if value * _UNITS[unit] > LONGEST_NS:
-        raise UsageError(f"{_short(words)!r} is too long", do="durations end at 1000000s")
+        raise UsageError(f"{quoted(words)} is too long", do="durations end at 1000000s")
     return int(value * _UNITS[unit])
 
 
@@ -137,20 +139,16 @@ def _number(words: str) -> Fraction | None:
     return value if value >= 0 else None
 
 
-def _short(words: str) -> str:
-    return words if len(words) <= 40 else f"{words[:37]}..."
-
-
 def _factor(operation: str, amount: str) -> Fraction:
     """What is left of the time."""
     value = _number(amount.removesuffix("x") if operation == "speedup" else amount)
     if value is None or (operation == "speedup" and value == 0):
         raise UsageError(
-            f"{_short(amount)!r} is no factor",
+            f"{quoted(amount)} is no factor",
             do="--shrink op=0.5 (half the time), --speedup op=2x (twice as fast)",
         )
     if value and not Fraction(1, LARGEST_FACTOR) <= value <= LARGEST_FACTOR:
-        raise UsageError(f"{_short(amount)!r} is no factor to reckon with", do="write 0, or 1e-9 to 1e9")
+        raise UsageError(f"{quoted(amount)} is no factor to reckon with", do="write 0, or 1e-9 to 1e9")
     return 1 / value if operation == "speedup" else value
 
 
@@ -167,12 +165,26 @@ def apply_changes(
     Raises:
         UsageError: a selector matches nothing.
     """
-    state = _State(view)
-    selections = []
-    for change in changes:
-        selection = select(view, change.selector, side=side, self_only=self_only)
+    found = [select(view, change.selector, side=side, self_only=self_only) for change in changes]
+    for change, selection in zip(changes, found, strict=True):
         _check(change, selection, with_launch=with_launch)
-        selections.append(selection)
+    return put(view, changes, found, with_launch=with_launch)
+
+
+def put(
+    view: StepGraph,
+    changes: Sequence[Change],
+    selections: Sequence[Selection],
+    *,
+    with_launch: bool = False,
+    only: BoolArray | None = None,
+) -> Applied:
+    """Put each change into effect on what it selects, in order; if given, on `only` some nodes."""
+    state = _State(view)
+    if only is not None:
+        selections = [within(view, selection, only) for selection in selections]
+        state.fixed = ~only
+    for change, selection in zip(changes, selections, strict=True):
         state.change(change, selection, with_launch=with_launch)
     return state.applied(tuple(selections))
 
@@ -203,6 +215,8 @@ class _State:
         self.removed = np.zeros(len(view.built.graph), np.bool_)
         self.gone = np.empty(0, np.int64)  # rows removed so far
         self.grown: list[tuple[Int64Array, Int64Array]] = []
+        self.calls: list[Int64Array] = []
+        self.fixed = np.zeros(len(view.built.graph), np.bool_)  # nodes that no launch call changes on
 
     def change(self, change: Change, selection: Selection, *, with_launch: bool) -> None:
         """Put one change into effect."""
@@ -212,21 +226,24 @@ class _State:
             self.gap[selection.gap_nodes] = _times(self.gap[selection.gap_nodes], change.factor)
         after = _after(change, selection.activity, self.length[selection.entry])
         self._put(selection.entry, after)
-        if with_launch:
-            calls = np.setdiff1d(
-                launch_entries(self.view, self._launched(change, selection)), selection.entry
-            )
-            self._put(calls, _after(change, calls, self.length[calls]))
+        calls = self._calls(change, selection) if with_launch else np.empty(0, np.int64)
+        self._put(calls, _after(change, calls, self.length[calls]))
+        self.calls.append(calls)
+
+    def _calls(self, change: Change, selection: Selection) -> Int64Array:
+        """Entries of the launch calls that change with what they launch.
+
+        Where it is removed, all that a call launched must be gone, by this change or by one before.
+        """
+        rows = self.gone if change.operation == "remove" else selection.row
+        calls = np.setdiff1d(launch_entries(self.view, rows), selection.entry)
+        return calls[~self.fixed[self.view.stretches.node[calls]]]
 
     def _remove_gaps(self, selection: Selection) -> None:
         on_device = self.view.stretches.on_device[selection.entry]
         self.removed[selection.node[on_device]] = True
         self.gap[selection.gap_nodes] = 0
         self.gone = np.union1d(self.gone, selection.row[on_device])
-
-    def _launched(self, change: Change, selection: Selection) -> Int64Array:
-        """Rows whose calls change with them: of one call that launches many, all must be gone, now or before."""
-        return self.gone if change.operation == "remove" else selection.row
 
     def _put(self, entry: Int64Array, after: Int64Array) -> None:
         self.grown.append((entry, after - self.length[entry]))
@@ -241,7 +258,7 @@ class _State:
         dur = graph.dur_ns.copy()
         np.add.at(dur, every.node, self.length - every.length_ns)
         columns = (every.node[entry], every.row[entry], grown)
-        return Applied(np.maximum(dur, 0), self.gap, self.removed, selections, columns)
+        return Applied(np.maximum(dur, 0), self.gap, self.removed, selections, tuple(self.calls), columns)
 
 
 _MOST_NS = 2.0**61

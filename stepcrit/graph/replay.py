@@ -44,6 +44,10 @@ class Saving:
         return max(self.join_ns, self.edge_ns)
 
 
+Variant = tuple[Int64Array] | tuple[Int64Array, Mapping[GapPolicy, Lags]]
+"""New durations and, where they change too, new delays by policy."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Replayer:
     """Replays changes and reads the saving off the steps that count.
@@ -73,17 +77,24 @@ class Replayer:
         join, edge = (self._saved(dur, self.limited(new[policy], policy)) for policy in POLICIES)
         return Saving(join, edge)
 
-    def mean_since_start(self, dur_ns: Int64Array) -> Saving:
-        """The last boundary's gain over all steps up to it: rougher, but never less for a larger change."""
-        count = max(self.view.step.index + 1, self.closing_index + 1)
-        graph = self.view.built.graph
-        observed = int(graph.end_ns[self.ends[-1]].max())
-        gains = []
-        for policy in POLICIES:
-            finish = forward(graph, np.where(self.changeable, dur_ns, graph.dur_ns), self.delays[policy])
-            ends = finish[self.ends[-1]] + np.where(self.changeable, dur_ns, graph.dur_ns)[self.ends[-1]]
-            gains.append((observed - int(ends.max())) // count)
-        return Saving(*gains)
+    def growing(self, *variants: Variant) -> list[Saving]:
+        """The savings of ever larger shortenings: none is below 0, nor below the one before it.
+
+        Where the replayed run does not settle, its two ends tell nonsense: less for more, or a loss by
+        shorter work. There the gain of the last boundary over all steps is taken instead: rougher, but
+        never less for a larger change.
+        """
+        found = [self.saving(*variant) for variant in variants]
+        if self.period_count and not _grows(found):
+            return [self._mean_since_start(*variant) for variant in variants]
+        return found
+
+    def _mean_since_start(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
+        """The last boundary's gain over all steps up to it."""
+        graph, new, last = self.view.built.graph, delays or self.delays, self.ends[-1]
+        observed = int(graph.end_ns[last].max())
+        finish = (forward(graph, dur_ns, new[policy]) + dur_ns for policy in POLICIES)
+        return Saving(*((observed - int(ends[last].max())) // (self.closing_index + 1) for ends in finish))
 
     def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
         """Delays with the observed ones in front of every node that a change does not reach."""
@@ -100,6 +111,16 @@ class Replayer:
             int(observed[nodes].max()) - int(finish[nodes].max()) for nodes in (self.ends[0], self.ends[-1])
         ]
         return (earlier[-1] - earlier[0]) // self.period_count if self.period_count else earlier[0]
+
+
+def _grows(savings: list[Saving]) -> bool:
+    """Whether each saving is at least the one before it, and the first at least 0, under both policies."""
+    before = Saving(0, 0)
+    for saving in savings:
+        if saving.join_ns < before.join_ns or saving.edge_ns < before.edge_ns:
+            return False
+        before = saving
+    return True
 
 
 def replayer(view: StepGraph) -> Replayer:

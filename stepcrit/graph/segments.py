@@ -93,7 +93,7 @@ def segments_of(links: Links, built: TraceGraph, path: Path, usual: Mapping[int,
         kind = int(graph.edge_kind[edge]) if edge >= 0 else NONE
         where = (int(graph.lane[node]), node, evidence, kind)
         if path.kind[i] != PieceKind.NODE:
-            work = _gap_class(
+            work = gap_class(
                 kind, int(built.arrivals.gap_ns[node]), usual, is_lag=path.kind[i] == PieceKind.LAG
             )
             rows.append((start, end, work, int(graph.row[node]), *where, 1))
@@ -101,12 +101,12 @@ def segments_of(links: Links, built: TraceGraph, path: Path, usual: Mapping[int,
             row = int(graph.row[node])
             rows.append((start, end, int(links.work[row]), row, *where, 0))
         else:
-            rows += [(*piece, *where, 0) for piece in _opened(links, graph, node, (start, end))]
+            rows += [(*piece, *where, 0) for piece in opened(links, graph, node, (start, end))]
     return _columns(rows, path)
 
 
-def _opened(links: Links, graph: Graph, node: int, span: tuple[int, int]) -> list[tuple[int, int, int, int]]:
-    """(start, end, class, row) for each piece of a host node."""
+def opened(links: Links, graph: Graph, node: int, span: tuple[int, int]) -> list[tuple[int, int, int, int]]:
+    """(start, end, class, row) for each piece of a host node, inside a span of its observed time."""
     if graph.kind[node] == NodeKind.SYNC:
         return [(*span, WorkClass.SYNC, int(graph.row[node]))]
     pieces = pieces_within(links.pieces, int(graph.lane[node]), span)
@@ -124,8 +124,15 @@ def pieces_within(pieces: Pieces, lane: int, span: tuple[int, int]) -> list[tupl
     ]
 
 
-def _gap_class(edge_kind: int, gap: int, usual: Mapping[int, float], *, is_lag: bool) -> int:
-    """The name of a gap."""
+def gap_class(edge_kind: int, gap: int, usual: Mapping[int, float], *, is_lag: bool) -> int:
+    """The name of a gap (WorkClass).
+
+    Args:
+        edge_kind: of the edge that bound the node, -1 when nothing did.
+        gap: the residual in front of the node, in ns.
+        usual: from `usual_gaps`.
+        is_lag: it is the normal delay of the edge, no residual.
+    """
     if edge_kind < 0:
         return WorkClass.BEFORE_FIRST
     work = GAP_CLASS[EdgeKind(edge_kind)]
@@ -142,7 +149,7 @@ def gap_class_of_nodes(built: TraceGraph, usual: Mapping[int, float]) -> Int64Ar
     kind = np.full(len(graph), NONE, np.int64)
     kind[graph.dst[best]] = graph.edge_kind[best]  # backwards, so that the best evidence stays
     gaps = arrivals.gap_ns.tolist()
-    classes = [_gap_class(k, gap, usual, is_lag=False) for k, gap in zip(kind.tolist(), gaps, strict=True)]
+    classes = [gap_class(k, gap, usual, is_lag=False) for k, gap in zip(kind.tolist(), gaps, strict=True)]
     return np.array(classes, np.int64)
 
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import fnmatch
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from stepcrit.errors import UsageError
+from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.near import could_be
 from stepcrit.graph.segments import gap_class_of_nodes
 from stepcrit.graph.stepgraph import StepGraph
@@ -162,10 +162,10 @@ def _regex_test(names: tuple[str, ...], pattern: str) -> BoolArray:
         found = [bool(compiled.search(name, timeout=_left(until))) for name in names]
     except (regex.error, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise UsageError(f"{_short(pattern)!r} is not a regular expression: {why}") from error
+        raise UsageError(f"{quoted(pattern)} is not a regular expression: {why}") from error
     except TimeoutError as error:
         raise UsageError(
-            f"the pattern {_short(pattern)!r} takes too long", do="write it without nested repetition"
+            f"the pattern {quoted(pattern)} takes too long", do="write it without nested repetition"
         ) from error
     return np.array(found, np.bool_)
 
@@ -180,10 +180,6 @@ def _left(until: float) -> float:
     if left <= 0:
         raise TimeoutError
     return left
-
-
-def _short(pattern: str) -> str:
-    return pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
 
 
 def _by_name(view: StepGraph, named: BoolArray, *, self_only: bool, side: Side) -> _Marked:
@@ -313,15 +309,36 @@ def _selection(view: StepGraph, marked: _Marked, selector: Selector) -> Selectio
     every = view.stretches
     rows = np.where(every.on_device, marked.device[every.row], marked.host[every.row])
     entry = np.flatnonzero(np.where(every.row >= 0, rows, marked.untracked))
-    row, length, on_device = every.row[entry], every.length_ns[entry], every.on_device[entry]
+    row = every.row[entry]
     gap_nodes = _gap_nodes(view, marked.gaps)
     if not entry.size and not gap_nodes.any():
-        raise UsageError(f"nothing matches {_short(str(selector))!r}", do=_instead(view, selector))
+        raise UsageError(f"nothing matches {quoted(str(selector))}", do=_instead(view, selector))
     activity = every.piece[entry]
     if marked.whole is not None:
-        activity = np.where(on_device | (row < 0), activity, marked.whole[row])
+        activity = np.where(every.on_device[entry] | (row < 0), activity, marked.whole[row])
+    return _of(view, entry, activity, gap_nodes)
+
+
+def within(view: StepGraph, selection: Selection, nodes: BoolArray) -> Selection:
+    """The part of a selection that lies on some nodes; it may be nothing."""
+    mine = nodes[selection.node]
+    return _of(view, selection.entry[mine], selection.activity[mine], selection.gap_nodes & nodes)
+
+
+def together(view: StepGraph, selections: Sequence[Selection], *more: Int64Array) -> Selection:
+    """Selections as one, and more entries; what several mean counts once."""
+    entry = np.unique(np.concatenate([*(s.entry for s in selections), *more]))
+    gaps = np.logical_or.reduce([s.gap_nodes for s in selections])
+    return _of(view, entry, view.stretches.piece[entry], gaps)
+
+
+def _of(view: StepGraph, entry: Int64Array, activity: Int64Array, gap_nodes: BoolArray) -> Selection:
+    """A selection of entries and gaps, counted and measured."""
+    every = view.stretches
+    node, row, length = every.node[entry], every.row[entry], every.length_ns[entry]
+    on_device = every.on_device[entry]
     return Selection(
-        every.node[entry],
+        node,
         row,
         length,
         entry,
@@ -330,7 +347,7 @@ def _selection(view: StepGraph, marked: _Marked, selector: Selector) -> Selectio
         len(np.unique(row[~on_device & (row >= 0)])),
         gap_nodes,
         int(length.sum() + view.built.arrivals.gap_ns[gap_nodes].sum()),
-        _on_path(view, marked),
+        _on_path(view, node, row, gap_nodes),
     )
 
 
@@ -350,26 +367,21 @@ def launch_entries(view: StepGraph, rows: Int64Array) -> Int64Array:
     return np.flatnonzero(~every.on_device & (every.row >= 0) & calls[every.row])
 
 
-def _on_path(view: StepGraph, marked: _Marked) -> int:
-    """How much of the marked time lies on the step's critical path."""
-    segments = view.segments
-    row = np.maximum(segments.row, 0)
-    activity = segments.is_gap == 0
-    owned = (
-        (segments.row >= 0) & (marked.device[row] | marked.host[row])
-        if len(marked.device)
-        else segments.row >= 0
-    )
-    untracked = (segments.row < 0) & marked.untracked
-    gaps = (segments.is_gap == 1) & np.isin(segments.work, np.array(sorted(marked.gaps), np.int8))
-    return int(segments.length_ns[(activity & (owned | untracked)) | gaps].sum())
+def _on_path(view: StepGraph, node: Int64Array, row: Int64Array, gap_nodes: BoolArray) -> int:
+    """How much of some entries' and gaps' time lies on the step's critical path."""
+    path, wide = view.segments, len(view.trace.events) + 1
+    mine = (path.is_gap == 0) & np.isin(path.node * wide + path.row + 1, node * wide + row + 1)
+    # A gap's stretches hold the normal delay too, where floors are taken out; that is no part of it.
+    gap = (path.is_gap == 1) & gap_nodes[path.node]
+    waited = np.bincount(path.node[gap], weights=path.length_ns[gap], minlength=len(gap_nodes))
+    return int(path.length_ns[mine].sum() + np.minimum(waited, view.built.arrivals.gap_ns).sum())
 
 
 def _gap_nodes(view: StepGraph, gaps: frozenset[int]) -> BoolArray:
     """Nodes whose residual gap belongs to one of the given classes, over the whole graph."""
-    classes = (
-        gap_class_of_nodes(view.built, view.usual_gaps) if gaps else np.full(len(view.built.graph), NONE)
-    )
+    if not gaps:
+        return np.zeros(len(view.built.graph), np.bool_)
+    classes = gap_class_of_nodes(view.built, view.usual_gaps)
     found: BoolArray = np.isin(classes, np.array(sorted(gaps), np.int64)) & (view.built.arrivals.gap_ns > 0)
     return found
 

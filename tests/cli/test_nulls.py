@@ -14,6 +14,8 @@ COMMANDS = [
     ("analyze", "{}"),
     ("critical", "{}"),
     ("critical", "{}", "--around", "*"),
+    ("whatif", "{}", "--shrink", "*=0.5", "--curve"),
+    ("whatif", "{}", "--add", "*=1us"),
     ("doctor", "{}"),
 ]
 

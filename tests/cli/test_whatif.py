@@ -212,7 +212,6 @@ def test_self_and_side_narrow_the_selection(capsys: pytest.CaptureFixture[str]) 
     assert total("--side", "host", "--self") < total("--side", "host")
 
 
-@pytest.mark.xfail(reason="BUG: options are applied by kind, not in the order given as graph.change promises")
 def test_changes_combine_in_the_order_given(capsys: pytest.CaptureFixture[str]) -> None:
     data = data_of(capsys, TRACE, "--set", "class:gemm=100us", "--shrink", "class:gemm=0.5")
     assert [c["operation"] for c in data["changes"]] == ["set", "scale"]
