@@ -6,7 +6,7 @@ from stepcrit.analyses.ranking import Ranked, Ranking
 from stepcrit.answers.words import count, say, text
 from stepcrit.model.section import Cell, Column, Section, Unit
 
-CLAIM = "times observed; on path, slack: schedule; if …: modelled"
+CLAIM = "observed; path, slack, drag: schedule; if …: modelled"
 
 TITLES = {
     "op": "operators",
@@ -26,6 +26,7 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
         Column("device_ns", "device", Unit.NS),
         Column("critical_ns", "on path", Unit.NS),
         Column("slack_min_ns", "slack", Unit.NS),
+        Column("drag_max_ns", "drag", Unit.NS, spare=True),
         Column("saving_half_ns", "if half", Unit.SAVED_NS),
         Column("saving_free_ns", "if free", Unit.SAVED_NS),
     )
@@ -35,6 +36,7 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
         ranking.self_cpu_ns,
         ranking.device_ns,
         ranking.critical_ns,
+        None,
         None,
         None,
         None,
@@ -62,6 +64,7 @@ def _row(r: Ranked) -> tuple[Cell, ...]:
         r.device_ns or None,
         r.critical_ns,
         r.slack_min_ns,
+        r.drag_max_ns,
         half,
         free,
     )

@@ -113,7 +113,11 @@ def _opening(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
             *lines,
             say("in every step; compared is the mean of {} steady periods", text(str(result.period_count))),
         ]
-    return [*lines, say("in {} alone: it does not stand for the steady steps", name(view.step.label))]
+    steady = view.steps.steady
+    why = (
+        "it does not stand for the steady steps" if steady and steady.first is not None else "no steady steps"
+    )
+    return [*lines, say("in {} alone: {}", name(view.step.label), text(why))]
 
 
 def _selected(view: StepGraph, result: whatif.WhatIf) -> Section:

@@ -45,11 +45,15 @@ Cell: TypeAlias = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column: `key` carries the unit in machine formats, `title` is for people."""
+    """A table column: `key` carries the unit in machine formats, `title` is for people.
+
+    A `spare` column is the first to go on a terminal that is not wide enough for all.
+    """
 
     key: str
     title: str
     unit: Unit
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -66,7 +67,18 @@ def table(section: Section, screen: Screen) -> list[Text]:
     """A section's rows under one header, or as lists where the screen is too narrow."""
     body = body_of(section)
     grid = _grid(section.columns, body, screen)
+    if any(c.spare for c in section.columns) and (grid is None or grid.gap < GAPS[0]):
+        return table(_without_spare(section), screen)
     return _listed(section.columns, body, screen) if grid is None else _ruled(grid, body, screen)
+
+
+def _without_spare(section: Section) -> Section:
+    """A section without the columns that give way first."""
+    kept = [not c.spare for c in section.columns]
+    columns = tuple(compress(section.columns, kept))
+    rows = tuple(tuple(compress(row, kept)) for row in section.rows)
+    total = None if section.total is None else tuple(compress(section.total, kept))
+    return replace(section, columns=columns, rows=rows, total=total)
 
 
 def _together(cells: Sequence[Cell], column: Column, total: Row | None, i: int) -> Cell:

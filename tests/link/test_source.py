@@ -125,7 +125,7 @@ def test_frame_that_only_looks_like_the_machinery_is_the_users(name: str) -> Non
     [
         ("/a/b/c/train.py(12): step", "b/c/train.py(12): step"),
         ("train.py(12): step", "train.py(12): step"),
-        ("C:\\me\\work\\net.py(5): forward", "me/work/net.py(5): forward"),
+        ("C:\\me\\code\\net.py(5): forward", "me/code/net.py(5): forward"),
         ("/x/y/z/w.py(1): go(a/b)", "y/z/w.py(1): go(a/b)"),
         ("no line at all", "no line at all"),
     ],

@@ -7,6 +7,7 @@ import io
 import pytest
 
 from stepcrit.model.section import Bar, Column, Document, Finding, Section, Sentence, Unit, Value
+from stepcrit.report import as_csv, markdown
 from stepcrit.report.screen import Screen
 from stepcrit.report.text import render
 
@@ -108,6 +109,18 @@ def test_rows_shown_and_left_out_add_up_to_the_total() -> None:
     parts = [118_300_000 + 61_200_000, 41_250_000]
     assert sum(parts) == TOTAL[2]
     assert "41.2 ms" in _shown()
+
+
+def test_a_spare_column_goes_first_and_machine_formats_keep_it() -> None:
+    columns = (Column("name", "name", Unit.NAME), Column("a_ns", "kept", Unit.NS))
+    spare = Column("b_ns", "gone", Unit.NS, spare=True)
+    rows = (("a" * 40, 1_000, 2_000),)
+    document = Document("v", (), (Section("t", (*columns, spare), rows, ("total", 1_000, None)),), {})
+    without = Document("v", (), (Section("t", columns, (rows[0][:2],), ("total", 1_000)),), {})
+    assert _shown(document, Screen(62)).splitlines()[1].split() == ["name", "kept", "gone"]
+    assert _shown(document, Screen(30)) == _shown(without, Screen(30))
+    assert b"b_ns" in as_csv.render(document)
+    assert b"gone" in markdown.render(document)
 
 
 def test_a_table_without_rows_says_so() -> None:
