@@ -21,7 +21,7 @@ from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.ingest import read_trace
 from stepcrit.link.linker import link
 from stepcrit.link.steps import StepOptions, find_steps
-from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
+from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, Side
 from stepcrit.model.graph import EdgeKind, NodeKind
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Step, Steps
@@ -67,7 +67,7 @@ class Options:
 
 
 class Trace:
-    """One trace, understood. Made by `load`; immutable; everything is computed once, when asked for."""
+    """One trace, understood. Made by `load`; immutable; links, steps and graph are computed once, when asked for."""
 
     def __init__(self, raw: RawTrace, options: Options) -> None:
         self.raw = raw
@@ -102,7 +102,10 @@ class Trace:
                 do="use --boundary device or update",
             )
         rules = Rules(strict=self.options.strict, device_only=self.options.device_only)
-        boundaries = [(s.lane, at) for s in self.steps if s.lane >= 0 for at in (s.end_ns, s.host_end_ns)]
+        ends = [(s.lane, at) for s in self.steps if s.lane >= 0 for at in (s.end_ns, s.host_end_ns)]
+        # Every thread is cut where a window opens: what lies inside can change alone.
+        threads = [i for i, lane in enumerate(self.raw.events.lanes) if lane.side == Side.HOST]
+        boundaries = [*ends, *((lane, s.start_ns) for s in self.steps for lane in threads)]
         built = build_graph(
             self.raw.events, self.links, rules=rules, boundaries=boundaries, full=self.options.full
         )

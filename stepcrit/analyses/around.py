@@ -62,7 +62,7 @@ def analyze(view: StepGraph, pattern: str, *, limit: int = 3) -> tuple[tuple[Aro
 
 
 def _nodes_named(view: StepGraph, pattern: str) -> Int64Array:
-    """Nodes in the window that stand for the name: those it owns, else device work that it launched."""
+    """Nodes in the window that stand for the name: those it owns, and device work that it launched."""
     events, links, graph = view.trace.events, view.links, view.built.graph
     matching = [pattern] if pattern in events.names else fnmatch.filter(events.names, pattern)
     wanted = np.isin(np.array(events.names, object), matching)

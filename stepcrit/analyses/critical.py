@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.errors import InternalError
-from stepcrit.graph.path import MANY_PATHS
+from stepcrit.graph.path import MANY_PATHS, PieceKind
 from stepcrit.graph.segments import Segments
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import Side
 from stepcrit.model.graph import EdgeKind, Evidence
 
 _CLASS_LABELS = {int(work): work.label for work in WorkClass}
@@ -38,7 +39,9 @@ class CriticalPath:
         path_count: distinct critical paths.
         path_count_capped: whether there may be more.
         segments: the stretches.
-        coupling: work class of the stretch at the window's opening: what carries the step's pace.
+        coupling: work class of the stretch at the window's opening (methods A.2).
+        paced_by: where the path goes on before the window: what carries the pace from step to step. None
+            where the window does not open at a boundary.
     """
 
     elapsed_ns: int
@@ -50,6 +53,7 @@ class CriticalPath:
     path_count_capped: bool
     segments: Segments
     coupling: WorkClass | None
+    paced_by: Side | None
 
 
 def analyze(view: StepGraph) -> CriticalPath:
@@ -83,7 +87,19 @@ def analyze(view: StepGraph) -> CriticalPath:
         count >= MANY_PATHS,
         segments,
         opening,
+        _paced_by(view),
     )
+
+
+def _paced_by(view: StepGraph) -> Side | None:
+    """The side of the node that the path comes from where its window opens."""
+    path, graph = view.path, view.built.graph
+    if not len(path) or not view.step.opens_at_boundary:
+        return None
+    node, edge = int(path.node[0]), int(path.edge[0])
+    cut = path.kind[0] == PieceKind.NODE and graph.start_ns[node] < view.step.start_ns
+    before = node if cut or edge < 0 else int(graph.src[edge])
+    return view.trace.events.lanes[int(graph.lane[before])].side
 
 
 def path_rows(view: StepGraph) -> list[dict[str, object]]:

@@ -17,6 +17,8 @@ import numpy as np
 
 from stepcrit.intervals import clip, union
 from stepcrit.link.collectives import link_collectives
+from stepcrit.link.presence import Platform, Presence, Use, platform_of, presence
+from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 from stepcrit.model.links import Links
 from stepcrit.model.section import Sentence, Unit, Value
@@ -34,25 +36,6 @@ class State(StrEnum):
     WARN = "warn"
     MISSING = "missing"
     NOT_APPLICABLE = "n/a"
-
-
-class Platform(StrEnum):
-    """Whose device a trace tells of: that decides how it is recorded."""
-
-    CUDA = "CUDA"
-    ROCM = "ROCm"
-    XPU = "XPU"
-    MTIA = "MTIA"
-    OTHER = "other"  # a device of which the trace does not say whose
-    CPU = "CPU"  # no sign of a device
-
-
-_CALLS = ((Platform.ROCM, re.compile(r"^hip")), (Platform.CUDA, re.compile(r"^cu(da)?[A-Z]")))
-_CATEGORIES = ((Platform.XPU, "xpu_"), (Platform.MTIA, "mtia_"))
-_DEVICES = (
-    (Platform.ROCM, re.compile(r"AMD|Radeon|Instinct|\bMI\d{2,3}", re.IGNORECASE)),
-    (Platform.CUDA, re.compile(r"NVIDIA|Tesla|GeForce|Quadro|RTX|GTX", re.IGNORECASE)),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +67,16 @@ class _Facts:
     device_count: int
     launched_count: int
     platform: Platform
-    cpu_only: bool
+    presence: Presence
 
 
 def analyze(trace: RawTrace, links: Links, steps: Steps) -> tuple[Check, ...]:
     """Run every check, in the order in which a reader should care."""
     device = trace.events.is_kind(*DEVICE_KINDS)
     launched = int((links.launch[device] >= 0).sum())
-    cpu_only = not device.any() and not (trace.events.kind == EventKind.RUNTIME).any()
-    facts = _Facts(trace, links, steps, int(device.sum()), launched, platform_of(trace), cpu_only)
+    present = presence(trace, links)
+    facts = _Facts(trace, links, steps, int(device.sum()), launched, platform_of(trace), present)
     return tuple(_settled(check(facts)) for check in CHECKS)
-
-
-def platform_of(trace: RawTrace) -> Platform:
-    """Whose device it is: by the calls' names, their categories, the listed devices, in this order."""
-    events = trace.events
-    runtime, device = events.kind == EventKind.RUNTIME, events.is_kind(*DEVICE_KINDS)
-    calls = [events.names[i] for i in np.unique(events.name[runtime]).tolist()]
-    cats = [events.cats[i] for i in np.unique(events.cat[runtime | device]).tolist()]
-    listed = [d.name for d in trace.meta.devices]
-    found = (
-        *(who for who, pattern in _CALLS if any(pattern.match(call) for call in calls)),
-        *(who for who, start in _CATEGORIES if any(cat.startswith(start) for cat in cats)),
-        *(who for who, pattern in _DEVICES if any(pattern.search(name) for name in listed)),
-    )
-    has_device = runtime.any() or device.any() or listed
-    return next(iter(found), Platform.OTHER if has_device else Platform.CPU)
 
 
 def _settled(check: Check) -> Check:
@@ -128,14 +95,31 @@ def _s(n: int) -> str:
     return "" if n == 1 else "s"
 
 
+_ACTIVITY = {Platform.CUDA: "CUDA", Platform.XPU: "XPU", Platform.MTIA: "MTIA"}
+_DEVICE_STATES = {
+    Use.RECORDED: State.OK,
+    Use.NOT_RECORDED: State.MISSING,
+    Use.NOT_KNOWN: State.WARN,
+    Use.NONE: State.NOT_APPLICABLE,
+}
+
+
 def _device(f: _Facts) -> Check:
-    state = State.OK if f.device_count else State.NOT_APPLICABLE if f.cpu_only else State.MISSING
-    activity = {Platform.XPU: "XPU", Platform.MTIA: "MTIA"}.get(f.platform, "CUDA")
+    use, has_calls = f.presence.use, bool((f.trace.events.kind == EventKind.RUNTIME).any())
+    listed = len(f.trace.meta.devices)
+    seen = {
+        Use.RECORDED: _seen("{} kernels, copies and memsets", f.device_count),
+        Use.NOT_RECORDED: _seen("no device activities, but {}", Value(f.presence.sign, Unit.TEXT)),
+        Use.NOT_KNOWN: _seen(f"no device activities, no calls; {{}} device{_s(listed)} listed", listed),
+        Use.NONE: _seen("no device activities" + (", no call launched any" if has_calls else "")),
+    }
+    how = f"record with ProfilerActivity.{_ACTIVITY.get(f.platform, 'CUDA (ROCm, too)')}"
+    not_known = use == Use.NOT_KNOWN
     return Check(
-        "E101", "device activities", state,
-        _seen("no device activities") if not f.device_count else _seen("{} kernels, copies and memsets", f.device_count),
-        "nothing can be said about the device",
-        f"record with ProfilerActivity.{activity}; check profiler permissions and that no other profiler is attached",
+        "E101", "device activities", _DEVICE_STATES[use], seen[use],
+        "whether this job uses the device is not known" if not_known else "nothing can be said about the device",
+        f"if it does, {how}" if not_known
+        else f"{how}; check profiler permissions and that no other profiler is attached",
     )  # fmt: skip
 
 
@@ -234,15 +218,58 @@ def _modules(f: _Facts) -> Check:
 
 def _collectives(f: _Facts) -> Check:
     found = link_collectives(f.trace.events, f.links)
+    if not found:
+        return _host_collectives(f)
     named = sum(bool(c.name) for c in found)
-    state = State.NOT_APPLICABLE if not found else State.OK if named == len(found) else State.MISSING
+    state = State.OK if named == len(found) else State.WARN if named else State.MISSING
     return Check(
         "E109", "collective metadata", state,
-        _seen("{} of {} communication activities name their collective", named, len(found))
-        if found else _seen("no communication activities"),
-        "bytes, groups and matching over ranks are unknown",
-        "a PyTorch of 2024 or later with NCCL records them with the operators",
+        _seen("{} of {} communication activities name their collective", named, len(found)),
+        f"bytes, groups and matching over ranks {'of the others ' * bool(named)}are unknown",
+        _fix_for_unnamed(f, [c.row for c in found if not c.name]),
     )  # fmt: skip
+
+
+def _fix_for_unnamed(f: _Facts, rows: list[int]) -> str:
+    """What lets collectives be named, by why they are not."""
+    if all(f.links.launch[row] < 0 for row in rows):
+        return (
+            "record CPU and device together, and synchronize first: these were launched outside the recording"
+        )
+    if any("Collective name" in args for args in f.trace.events.args.values()):
+        return "none known: these were not called through torch.distributed, whose calls are recorded with it"
+    return "a PyTorch of 2024 or later with NCCL records them with the operators"
+
+
+_BACKEND_RANGE = re.compile(r"^[a-z]+:[a-z_]")
+
+
+def _host_collectives(f: _Facts) -> Check:
+    """Without device work: the ranges of the backend ("gloo:all_reduce"), else the calls themselves."""
+    events = f.trace.events
+    rows = np.flatnonzero((f.links.work == WorkClass.COMM_HOST) & events.is_kind(*HOST_KINDS)).tolist()
+    ranges = [row for row in rows if _BACKEND_RANGE.match(events.name_of(row))]
+    inner = ranges or [row for row in rows if not events.name_of(row).startswith("c10d::")] or rows
+    named = sum(_is_named(f, row) for row in inner)
+    state = State.OK if inner and named == len(inner) else State.WARN if named else State.MISSING
+    return Check(
+        "E109", "collective metadata", state if inner else State.NOT_APPLICABLE,
+        _seen("{} of {} collectives on the host name their arguments", named, len(inner))
+        if inner else _seen("no communication activities"),
+        f"bytes, groups and matching over ranks {'of the others ' * bool(named)}are unknown",
+        "record the device too: its collectives carry them in a PyTorch of 2024 or later"
+        if f.presence.use == Use.NOT_RECORDED
+        else "none known for collectives on the host",
+    )  # fmt: skip
+
+
+def _is_named(f: _Facts, row: int) -> bool:
+    """Whether a collective's range or a call around it carries its arguments."""
+    while row >= 0:
+        if "Collective name" in f.trace.events.args.get(row, {}):
+            return True
+        row = int(f.links.parent[row])
+    return False
 
 
 def _memory(f: _Facts) -> Check:

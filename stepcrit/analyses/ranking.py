@@ -177,8 +177,9 @@ class _Table:
         part = (
             np.where(nodes, self.view.built.graph.dur_ns, 0) if self.on_device(key) else self.host_part(key)
         )
-        half, free = replay.growing(*((scaled(self.view, part, 1, n),) for n in (2, 1)))
-        return half, free
+        half, free = (scaled(self.view, part, 1, n) for n in (2, 1))
+        settled = replay.settles((half,), (free,))
+        return replay.saving(half, settled=settled), replay.saving(free, settled=settled)
 
     def slack_min(self, key: int) -> int | None:
         """The least slack of the key's nodes inside the window, on the side that its savings are about."""

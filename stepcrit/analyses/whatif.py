@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 
@@ -50,7 +51,8 @@ class WhatIf:
         period_ns: the step before: the mean of the measured periods, or the step's elapsed time.
         period_count: over how many steady periods; 0 when this step alone is changed.
         saving: by gap policy; negative when the step gets longer.
-        ceiling: the saving if everything selected took no time at all.
+        ceiling: the saving if everything selected took no time at all, its gaps gone as well; where all
+            changes shorten, `saving` is never above it.
         after_by_class_ns: the critical path after the changes (conservative policy) by class, for the
             step of the view; sums to its new length.
     """
@@ -79,18 +81,22 @@ def analyze(view: StepGraph, changes: Sequence[Change], options: Options | None 
     replay = replayer(view)
     applied = _applied(view, replay, changes, options)
     gone = _applied(view, replay, [replace(c, operation="remove") for c in changes], options)
-    asked, ceiling = _variant(view, applied), _variant(view, gone)
+    half, free = _taken(view, replay, changes, options, (Fraction(1, 2), Fraction(1)))
+    settled = replay.settles(half, free)
+    saving, without, removed = (
+        replay.saving(*variant, settled=settled)
+        for variant in (_variant(view, applied), free, _variant(view, gone))
+    )
+    ceiling = _larger(without, removed)
     if all(_shortens(change) for change in changes):
-        saving, most = replay.growing(asked, ceiling)
-    else:
-        saving, (most,) = replay.saving(*asked), replay.growing(ceiling)
+        saving = _smaller(saving, ceiling)
     return WhatIf(
         tuple(changes),
         applied,
         period_before(view, replay),
         replay.period_count,
         saving,
-        most,
+        ceiling,
         _after(view, replay, applied),
     )
 
@@ -101,12 +107,35 @@ def curve(
     """S(x): the saving when a share x of everything selected is taken away, at CURVE's points."""
     options = options or Options()
     replay = replayer(view)
-    all_of_it = together(view, _applied(view, replay, changes, options).selections)
-    less = (replace(changes[0], operation="scale", factor=1 - x) for x in CURVE)
+    points = _taken(view, replay, changes, options, CURVE)
+    settled = replay.settles(points[len(points) // 2], points[-1])
+    savings = [replay.saving(*point, settled=settled) for point in points]
+    # More saves no less; a point above a later one shows work that was queued up, which a long run uses up.
+    capped = [*accumulate(reversed(savings), _smaller)][::-1]
+    return tuple((float(x), saving) for x, saving in zip(CURVE, capped, strict=True))
+
+
+def _smaller(a: Saving, b: Saving) -> Saving:
+    return Saving(min(a.join_ns, b.join_ns), min(a.edge_ns, b.edge_ns))
+
+
+def _larger(a: Saving, b: Saving) -> Saving:
+    return Saving(max(a.join_ns, b.join_ns), max(a.edge_ns, b.edge_ns))
+
+
+def _taken(
+    view: StepGraph,
+    replay: Replayer,
+    changes: Sequence[Change],
+    options: Options,
+    shares: Sequence[Fraction],
+) -> list[Variant]:
+    """The schedule with shares of everything selected taken away, each thing once."""
+    everything = together(view, _applied(view, replay, changes, options).selections)
+    less = (replace(changes[0], operation="scale", factor=1 - share) for share in shares)
     only = None if replay.period_count else replay.changeable
-    taken = [put(view, [one], [all_of_it], with_launch=options.with_launch, only=only) for one in less]
-    savings = replay.growing(*(_variant(view, one) for one in taken))
-    return tuple((float(x), saving) for x, saving in zip(CURVE, savings, strict=True))
+    launches = options.with_launch
+    return [_variant(view, put(view, [one], [everything], with_launch=launches, only=only)) for one in less]
 
 
 def _shortens(change: Change) -> bool:

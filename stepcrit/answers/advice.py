@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +12,11 @@ from stepcrit.analyses.ranking import ORPHAN, UNATTRIBUTED, UNTRACKED, Ranked
 from stepcrit.answers.figures import Figures
 from stepcrit.answers.words import name, ns, plural, say, share, text
 from stepcrit.graph.segments import pieces_within
+from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.source import frame_label
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.section import Sentence
 
 W = WorkClass
@@ -31,7 +32,7 @@ ADVICE: dict[WorkClass, tuple[str, str]] = {
     W.SYNC: ("sync", "take the wait out of the step: {} blocks the host until the device drains"),
     W.COMM: (
         "comm",
-        "start {} earlier, make it smaller, or find the rank that it waits for (one trace cannot tell)",
+        "start {} earlier or smaller, or find the rank that is waited for (one trace cannot tell)",
     ),
     W.COMM_HOST: ("comm-host", "look at {} on the host: the step waits for it there"),
     W.MEMCPY: ("copy", "avoid or overlap {}: keep data on the device"),
@@ -52,6 +53,13 @@ ADVICE: dict[WorkClass, tuple[str, str]] = {
 }
 
 
+COPY_ADVICE = {
+    "Pageable": "avoid or overlap {}: pin the host memory, keep data on the device",
+    "Device -> Device": "avoid {}: work in place, keep tensors contiguous",
+}
+"""By a sign in the copy's name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Next:
     """One intervention: what to try, why, what would disprove it, and the replayed saving of half of it."""
@@ -67,33 +75,45 @@ class Next:
 def what_next(f: Figures) -> tuple[Next, ...]:
     """The interventions with the largest replayed saving, at most SHOWN, one per kind of work."""
     found: dict[str, Next] = {}
-    for row in _candidates(f):
+    for row, stretches in _candidates(f):
         if row.half is None or row.free is None or row.free.low_ns < WORTH * f.elapsed_ns:
             continue
-        step = _intervention(f, row)
+        step = _intervention(f, row, stretches)
         found.setdefault(step.code, step)
     ranked = sorted(found.values(), key=lambda n: (-n.low_ns, n.code))
     return (*_record_first(f), *ranked)[:SHOWN]
 
 
-def _candidates(f: Figures) -> Iterable[Ranked]:
-    """Rows of the ranking by operator; what no operator launched goes by kernel instead, which has a name."""
+def _candidates(f: Figures) -> list[tuple[Ranked, Int64Array]]:
+    """Rows of the ranking by operator, each with its stretches of the path.
+
+    What no operator launched goes by kernel instead, which has a name.
+    """
     nameless = [row for row in f.ops.rows if row.name in (ORPHAN, UNATTRIBUTED)]
-    rows = [row for row in f.ops.rows if row not in nameless]
+    rows = [(row, _path_of(f, row)) for row in f.ops.rows if row not in nameless]
     if any(row.critical_ns >= WORTH * f.elapsed_ns for row in nameless):
-        kernels = ranking.analyze(f.view, "kernel", replays=SHOWN)
-        rows += [row for row in kernels.rows if row.side == "device" and not row.name.startswith("(")]
-    return sorted(rows, key=lambda r: -(r.free.low_ns if r.free else 0))
+        owned = np.concatenate([stretches for _, stretches in rows] or [np.empty(0, np.int64)])
+        known = f.ranking if f.ranking.by == "kernel" else ranking.analyze(f.view, "kernel", replays=SHOWN)
+        for row in known.rows:
+            named = _named(f, f.view.segments.row, row.name)
+            # A kernel of which an operator launches more than half of the path time is in that row.
+            if row.side == "device" and not _mostly(f, np.intersect1d(named, owned), named):
+                rows.append((row, named))
+    return sorted(rows, key=lambda pair: -(pair[0].free.low_ns if pair[0].free else 0))
+
+
+def _mostly(f: Figures, part: Int64Array, whole: Int64Array) -> bool:
+    """Whether some stretches hold more than half of the time of others."""
+    length = f.view.segments.length_ns
+    return bool(2 * length[part].sum() > length[whole].sum())
 
 
 def _record_first(f: Figures) -> list[Next]:
     """Where evidence is missing, say how to record it before anything else."""
     steps = []
     if f.device_not_recorded:
-        what = say(
-            "record the device too: ProfilerActivity.CUDA, profiler permissions; stepcrit doctor says more"
-        )
-        why = say("the trace has launches but no device activity: what limits the step cannot be told")
+        what = say("record the device too: stepcrit doctor says how; check profiler permissions")
+        why = say("{} but no device activity: what limits the step cannot be told", text(f.presence.sign))
         steps.append(
             Next(
                 "record-device",
@@ -113,15 +133,21 @@ def _record_first(f: Figures) -> list[Next]:
             ns(gap),
         )
         no = say(
-            "disproved if a recording with cuda_sync events and stacks leaves the same delay unexplained"
+            "disproved if a recording with {} leaves the same delay unexplained", text(_better_recording(f))
         )
         steps.append(Next("record", what, why, no, 0, 0))
     return steps
 
 
-def _intervention(f: Figures, row: Ranked) -> Next:
-    """What to try for one row, by what kind of work it is."""
-    mine = _path_of(f, row)
+def _better_recording(f: Figures) -> str:
+    """What the next recording should hold that this device's profiler can record."""
+    if not f.presence.host:
+        return "the host"
+    return "cuda_sync events and stacks" if platform_of(f.view.trace) == Platform.CUDA else "stacks"
+
+
+def _intervention(f: Figures, row: Ranked, mine: Int64Array) -> Next:
+    """What to try for one row, by what kind of work its stretches of the path are."""
     work = _work_of(f, mine)
     longest = int(f.view.segments.length_ns[mine].max(initial=0))
     one_off = longest >= START_UP_NS and 2 * longest > row.critical_ns and "GraphLaunch" not in row.name
@@ -129,12 +155,14 @@ def _intervention(f: Figures, row: Ranked) -> Next:
         code = f"start-up: {row.name}"
         what = say("move start-up out of the step: {} has one call of {}", name(row.name), ns(longest))
     else:
-        code, what = _advice(f, work, _called(f, row, mine), mine)
+        code, what = _advice(f, work, row.name, mine)
     low, high = (row.half.low_ns, row.half.high_ns) if row.half else (0, 0)
+    free = row.free.low_ns if row.free else None
+    beyond = free is not None and 10 * free > 11 * row.critical_ns
     evidence = say(
-        "{} of the step is this on the path{}, gone it would save {}",
+        "{} of the step is this on the path{}, gone it would save {}{}",
         share(row.critical_ns, f.elapsed_ns), text(f" ({row.calls} {plural(row.calls, 'call')})" if row.calls else ""),
-        ns(row.free.low_ns if row.free else None),
+        ns(free), text(", more than that since it paces every step beside this path too" if beyond else ""),
     )  # fmt: skip
     refuted = say(
         "disproved if halving it does not take {} off the step, timed without the profiler", ns(low)
@@ -143,7 +171,7 @@ def _intervention(f: Figures, row: Ranked) -> Next:
 
 
 def _advice(f: Figures, work: WorkClass, called: str, stretches: Int64Array) -> tuple[str, Sentence]:
-    """The words for one kind of work."""
+    """The words for one kind of work of a row."""
     it = name(called)
     if work == W.UNTRACKED:
         return "python", _python(f, stretches)
@@ -153,13 +181,24 @@ def _advice(f: Figures, work: WorkClass, called: str, stretches: Int64Array) -> 
         )
     if work in (W.LAUNCH, W.RUNTIME):
         return _call_advice(work, called)
-    if work == W.MEMCPY and "Pageable" in called:
-        return "copy", say("avoid or overlap {}: pin the host memory, keep data on the device", it)
+    if work in (W.COMM, W.MEMCPY):
+        return _transfer_advice(work, called, _most_of(f, stretches))
     if work in ADVICE:
         code, words = ADVICE[work]
         return code, say(words, it)
     what = say("make the kernels of {} faster: precision, layout, shapes, or a fused implementation", it)
     return f"kernels: {work.label}", what
+
+
+def _transfer_advice(work: WorkClass, called: str, most: str) -> tuple[str, Sentence]:
+    """The words for collectives and copies: the row that is ranked, and which of its transfers is most."""
+    code, words = ADVICE[work]
+    if work == W.MEMCPY:
+        words = next((text_ for sign, text_ in COPY_ADVICE.items() if sign in most), words)
+    what = "copies" if work == W.MEMCPY else "collectives"
+    if most == called:
+        return code, say(words, name(called))
+    return code, say(words.replace("{}", f"the {what} of {{}} (most: {{}})"), name(called), name(most))
 
 
 def _call_advice(work: WorkClass, called: str) -> tuple[str, Sentence]:
@@ -192,16 +231,22 @@ def _python(f: Figures, stretches: Int64Array) -> Sentence:
 
 
 def _path_of(f: Figures, row: Ranked) -> Int64Array:
-    """The stretches of the path that make up a row of a ranking by operator or kernel."""
-    segments, events, links = f.view.segments, f.view.trace.events, f.view.links
+    """The stretches of the path that make up a row of the ranking by operator."""
+    segments, links = f.view.segments, f.view.links
     owner = segments.row
     if row.name == UNTRACKED:
         return np.flatnonzero((owner < 0) & (segments.is_gap == 0))
-    device = links.launch[owner] >= 0
-    # Device work goes by its operator; where it has none, by its own name.
-    own = np.where(device & (links.op[owner] >= 0), links.op[owner], owner)
-    named = np.array([label == row.name for label in events.names], np.bool_)
-    return np.flatnonzero((owner >= 0) & (segments.is_gap == 0) & named[events.name[own]])
+    # Device work goes by its operator; what has none is in no row with a name.
+    op = np.where(links.launch[owner] >= 0, links.op[owner], -1)
+    on_device = f.view.trace.events.is_kind(*DEVICE_KINDS)[owner]
+    return _named(f, np.where((owner >= 0) & on_device, op, owner), row.name)
+
+
+def _named(f: Figures, rows: Int64Array, wanted: str) -> Int64Array:
+    """The stretches of work whose row, of one row for each, has a name."""
+    events = f.view.trace.events
+    named = np.array([label == wanted for label in events.names], np.bool_)
+    return np.flatnonzero((rows >= 0) & (f.view.segments.is_gap == 0) & named[events.name[rows]])
 
 
 def _work_of(f: Figures, stretches: Int64Array) -> WorkClass:
@@ -213,10 +258,8 @@ def _work_of(f: Figures, stretches: Int64Array) -> WorkClass:
     return WorkClass(int(time.argmax()))
 
 
-def _called(f: Figures, row: Ranked, stretches: Int64Array) -> str:
-    """The name that says most: of a collective, its kernel rather than the record around it."""
-    if not stretches.size or _work_of(f, stretches) not in (W.COMM, W.MEMCPY):
-        return row.name
+def _most_of(f: Figures, stretches: Int64Array) -> str:
+    """The name of the work that most of some stretches' time is."""
     segments, events = f.view.segments, f.view.trace.events
     time: Counter[str] = Counter()
     for i in stretches.tolist():

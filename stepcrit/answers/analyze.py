@@ -8,7 +8,7 @@ from typing import Any
 from stepcrit.analyses import warmup
 from stepcrit.analyses.overlap import DeviceTime
 from stepcrit.analyses.ranking import By
-from stepcrit.answers.data import NULLS, analyze_data, nulls_of
+from stepcrit.answers.data import NULLS, analyze_data, not_recorded, nulls_of
 from stepcrit.answers.figures import Figures, figures
 from stepcrit.answers.findings import findings
 from stepcrit.answers.tables import ranking_section
@@ -16,6 +16,7 @@ from stepcrit.answers.verdict import GROUP_WORDS, Verdict, verdict
 from stepcrit.answers.warmup import say_warm_up
 from stepcrit.answers.words import count, input_of, name, ns, plural, say, say_settings, share, text
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.presence import Use
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import Side
 from stepcrit.model.section import Bar, Block, Column, Document, Section, Sentence, Unit
@@ -49,12 +50,12 @@ def answer(
         _path_bar(f),
         _classes(f),
         Section("Time", notes=tuple(_time(f)), claim="observed", topic="elapsed"),
-        ranking_section(f.ranking, limit=6),
+        ranking_section(f.ranking, f.presence, limit=6),
         Section("Trust", notes=tuple(_trust(f)), claim="schedule", topic="evidence"),
         *_closing(told),
     ]
     data = analyze_data(f, told, settings or {})
-    unknown = nulls_of(data, NULLS)
+    unknown = nulls_of(data, {**NULLS, **not_recorded(f)})
     return Document("analyze", (input_of(view),), tuple(blocks), data, findings(view), unknown)
 
 
@@ -105,6 +106,13 @@ def _distribution(f: Figures) -> list[Sentence]:
                 count(len(e.used)), text(_outliers(f)), ns(e.median_ns), ns(e.low_ns), ns(e.high_ns), share(e.spread_share, 1), ns(f.view.step.latency_ns),
             )
         )  # fmt: skip
+    elif len(e.used) > 1 and e.median_ns is not None:
+        lines.append(
+            say(
+                "{} periods: from {} to {}, median {}; latency of this step {}",
+                count(len(e.used)), ns(e.low_ns), ns(e.high_ns), ns(e.median_ns), ns(f.view.step.latency_ns),
+            )
+        )  # fmt: skip
     apart = [(e.warm_up, "warm-up"), (e.set_aside, "set aside")]
     for group, word in apart:
         if group:
@@ -138,7 +146,6 @@ def _path_bar(f: Figures) -> Bar:
 
 def _classes(f: Figures) -> Section:
     """The path by class; sums to the step."""
-    view = f.view
     rows = []
     for work, on_path in f.path.by_class_ns.items():
         rows.append(
@@ -157,11 +164,7 @@ def _classes(f: Figures) -> Section:
         Column("share", "share", Unit.SHARE),
         Column("largest", "most of it", Unit.NAME),
     )
-    notes = (
-        (say("{}", text(_coupling_words(f))),)
-        if view.step.opens_at_boundary and f.path.coupling is not None
-        else ()
-    )
+    notes = (say("{}", text(_coupling_words(f))),) if f.path.paced_by is not None else ()
     total = ("total", "", f.elapsed_ns, 1.0 if f.elapsed_ns else None, "")
     return Section(
         "What the step waits for", columns, tuple(rows), total, notes, "schedule", 8, "critical-path"
@@ -169,11 +172,9 @@ def _classes(f: Figures) -> Section:
 
 
 def _coupling_words(f: Figures) -> str:
-    """What carries the pace from one step to the next: where the first work after the boundary ran."""
-    segments, events = f.view.segments, f.view.trace.events
-    work = (segments.is_gap == 0).nonzero()[0]
-    on_device = bool(len(work)) and events.lanes[int(segments.lane[work[0]])].side == Side.DEVICE
-    return f"the {'device' if on_device else 'host'} carries the pace: the step's boundary cuts into its work"
+    """What carries the pace from one step to the next: where the path goes on before the window."""
+    side = "device" if f.path.paced_by == Side.DEVICE else "host"
+    return f"the {side} carries the pace: the path comes from its work of the step before"
 
 
 def _largest(f: Figures, work: WorkClass) -> str:
@@ -192,6 +193,12 @@ def _largest(f: Figures, work: WorkClass) -> str:
 def _time(f: Figures) -> list[Sentence]:
     """Elapsed beside summed time, each device's partition, idle time by cause."""
     lines = [_summed(f)]
+    if f.presence.use == Use.NOT_KNOWN:
+        lines.append(
+            say(
+                "a device is listed, but neither its work nor a call to it was recorded: what it did is not known"
+            )
+        )
     for device in f.devices[:SHOWN_DEVICES]:
         lines += _device_lines(device)
     if len(f.devices) > SHOWN_DEVICES:
@@ -239,12 +246,18 @@ def _summed(f: Figures) -> Sentence:
         reasons.append("device queues overlap")
     if len(f.devices) > 1:
         reasons.append("devices work side by side")
+    if host > f.view.step.host_end_ns - f.view.step.host_start_ns:
+        reasons.append("host threads work side by side")
     if device and host and f.view.step.host_end_ns <= f.view.step.start_ns:
         reasons.append("the host worked ahead, before the step's window")
-    why = "; ".join(reasons) or "one thread at a time, the rest is untracked"
+    why = "; ".join(reasons) or f"one {'thread' if host else 'queue'} at a time, the rest is untracked"
+    sides = (
+        ns(device) if f.presence.device_known else text(f.presence.use),
+        ns(host) if f.presence.host else text(Use.NOT_RECORDED),
+    )
     return say(
-        "durations add up to {} (device {}, host {}), elapsed is {}: {}",
-        ns(device + host), ns(device), ns(host), ns(f.elapsed_ns), text(why),
+        f"durations add up to {{}} (device{' work' * f.presence.device_known} {{}}, host {{}}), elapsed is {{}}: {{}}",
+        ns(device + host), *sides, ns(f.elapsed_ns), text(why),
     )  # fmt: skip
 
 

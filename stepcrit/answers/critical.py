@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
 from stepcrit.analyses import around, critical, joins
+from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.findings import findings
-from stepcrit.answers.words import EDGE_WORDS, count, input_of, name, ns, plural, say, share, text
+from stepcrit.answers.words import (
+    EDGE_WORDS,
+    count,
+    input_of,
+    name,
+    ns,
+    plural,
+    say,
+    say_settings,
+    share,
+    text,
+)
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import Side
@@ -24,12 +37,20 @@ JOINS = 10
 Row = dict[str, object]
 
 
-def answer(view: StepGraph, *, full: bool = False) -> Document:
-    """The path of one step and its runner-ups."""
+NULLS = {
+    "pieces[].evidence": "the window's opening cuts the stretch: what it waited for lies before",
+    "pieces[].entered_by": "the window's opening cuts the stretch: what it waited for lies before",
+    "shown[].slack_ns": "the boundary does not need it",
+    **NOT_GIVEN,
+}
+
+
+def answer(view: StepGraph, *, full: bool = False, settings: Mapping[str, Any] | None = None) -> Document:
+    """The path of one step and its runner-ups; `settings` as for `analyze.answer`."""
     path = critical.analyze(view)
     rivals = joins.analyze(view)
     blocks: tuple[Block, ...] = (
-        Section("", notes=tuple(_opening(view, path)), topic="critical-path"),
+        Section("", notes=(*_opening(view, path), *say_settings(settings or {})), topic="critical-path"),
         _runs_section(view, full=full),
         _joins_section(view, rivals, full=full),
     )
@@ -37,6 +58,7 @@ def answer(view: StepGraph, *, full: bool = False) -> Document:
         "step": view.step.label,
         "boundary": str(view.steps.boundary),
         "claim": "schedule",
+        "options": dict(settings or {}),
         "elapsed_ns": path.elapsed_ns,
         "by_class_ns": {work.label: n for work, n in path.by_class_ns.items()},
         "by_evidence_ns": path.by_evidence_ns,
@@ -45,10 +67,10 @@ def answer(view: StepGraph, *, full: bool = False) -> Document:
         "pieces": critical.path_rows(view),
         "joins": [_join_data(view, j) for j in rivals],
     }
-    return Document("critical", (input_of(view),), blocks, data, findings(view), {})
+    return Document("critical", (input_of(view),), blocks, data, findings(view), nulls_of(data, NULLS))
 
 
-def answer_around(view: StepGraph, pattern: str) -> Document:
+def answer_around(view: StepGraph, pattern: str, settings: Mapping[str, Any] | None = None) -> Document:
     """What one operation waited for, and who waits for it."""
     found, total = around.analyze(view, pattern)
     blocks: list[Block] = [
@@ -59,6 +81,7 @@ def answer_around(view: StepGraph, pattern: str) -> Document:
                     "{} {} of {} in {}; the {} most critical:",
                     count(total), text(plural(total, "activity", "activities")), name(pattern), name(view.step.label), count(len(found)),
                 ),
+                *say_settings(settings or {}),
             ),
             topic="around",
         )
@@ -68,10 +91,11 @@ def answer_around(view: StepGraph, pattern: str) -> Document:
     data = {
         "step": view.step.label,
         "operation": pattern,
+        "options": dict(settings or {}),
         "activities": total,
         "shown": [_around_data(view, a) for a in found],
     }
-    return Document("critical", (input_of(view),), tuple(blocks), data, findings(view), {})
+    return Document("critical", (input_of(view),), tuple(blocks), data, findings(view), nulls_of(data, NULLS))
 
 
 def _opening(view: StepGraph, path: critical.CriticalPath) -> list[Sentence]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from stepcrit.analyses.critical import path_rows
@@ -37,6 +37,14 @@ CLAIMS = {
 
 def analyze_data(f: Figures, told: Verdict, settings: Mapping[str, Any]) -> Data:
     """Everything on the screen, what it leaves out, and the settings that it was computed under."""
+    data = _recorded_data(f, told, settings)
+    for path in not_recorded(f):
+        _forget(data, path.split("."))
+    return data
+
+
+def _recorded_data(f: Figures, told: Verdict, settings: Mapping[str, Any]) -> Data:
+    """All of it, with zero where nothing was recorded."""
     path = f.path
     return {
         "claims": CLAIMS,
@@ -60,10 +68,11 @@ def analyze_data(f: Figures, told: Verdict, settings: Mapping[str, Any]) -> Data
             "path_count": path.path_count,
             "path_count_is_at_least": path.path_count_capped,
             "coupling": path.coupling.label if path.coupling is not None else None,
+            "paced_by": path.paced_by.name.lower() if path.paced_by is not None else None,
             "pieces": path_rows(f.view),
         },
         "summed_ns": {
-            "device": None if f.device_not_recorded else sum(d.summed_ns for d in f.devices),
+            "device": sum(d.summed_ns for d in f.devices),
             "host_tracked": f.ops.self_cpu_ns,
         },
         "device_busy_ns": {d.device: d.busy_ns for d in f.devices},
@@ -117,14 +126,18 @@ def ranked_data(r: Ranked) -> Data:
     }
 
 
+NOT_GIVEN = {f"options.{option}": "not given" for option in ("step_regex", "optimizer_regex", "stream")}
+"""Why an option of an answer can be null."""
+
 NULLS = {
     "trace.rank": "distributedInfo does not say",
     "trace.world_size": "distributedInfo does not say",
-    "elapsed.median_ns": "no steady step has a period",
-    "elapsed.low_ns": "no steady step has a period",
-    "elapsed.high_ns": "no steady step has a period",
-    "elapsed.spread_share": "fewer than 3 steady steps",
+    "elapsed.median_ns": "no step that counts has a period",
+    "elapsed.low_ns": "no step that counts has a period",
+    "elapsed.high_ns": "no step that counts has a period",
+    "elapsed.spread_share": "no steady state, or fewer than 3 steady steps",
     "critical_path.coupling": "the path is empty",
+    "critical_path.paced_by": "no boundary opens the step, or the path is empty",
     "critical_path.pieces[].evidence": "the stretch waited for nothing in the trace",
     "critical_path.pieces[].entered_by": "the stretch waited for nothing in the trace",
     "exposed_comm": "no device work in the window",
@@ -134,14 +147,11 @@ NULLS = {
     "exposed_comm.collectives[].dtype": "no collective metadata",
     "exposed_comm.collectives[].in_bytes": "no element count or no element size in the metadata",
     "exposed_comm.collectives[].out_bytes": "no element count or no element size in the metadata",
-    "options.step_regex": "not given",
-    "options.optimizer_regex": "not given",
-    "options.stream": "not given",
+    **NOT_GIVEN,
     "queue.launch_to_start_ns": "no activity with a launch in the graph starts in the window",
     "queue.launch_to_start_p95_ns": "no activity with a launch in the graph starts in the window",
     "queue.launch_bound_share": "no activity with a launch in the graph starts in the window",
     "queue.floor_ns": "fewer than 20 activities found their queue idle",
-    "summed_ns.device": "the trace has launches but no device activity: not recorded",
     "trust.starts_explained_share": "no device activity starts in the window",
     "operators[].drag_max_ns": "the boundary needs none of its activities, or the row is a gap",
     "operators[].slack_min_ns": "the boundary needs none of its activities, or the row is a gap",
@@ -155,29 +165,88 @@ NULLS = {
 """Why a value can be null; `nulls_of` picks those that are."""
 
 
+DEVICE_PATHS = (
+    "summed_ns.device",
+    "device_busy_ns",
+    "overlap",
+    "exposed_comm",
+    "idle_by_cause_ns",
+    "idle_by_owner_ns",
+    "queue",
+    "operators[].device_ns",
+    "operators_total.device_ns",
+    "ranking.rows[].device_ns",
+    "ranking.device_ns",
+    "steps[].device_activities",
+    "trust.starts",
+    "trust.starts_explained_share",
+)
+"""What is null where the device was not recorded."""
+
+HOST_PATHS = (
+    "summed_ns.host_tracked",
+    "operators[].calls",
+    "operators[].self_cpu_ns",
+    "operators_total.self_cpu_ns",
+    "ranking.rows[].self_cpu_ns",
+    "ranking.self_cpu_ns",
+)
+"""What is null where the host was not recorded."""
+
+
+def not_recorded(f: Figures) -> dict[str, str]:
+    """Why a value is null that would be 0 had its side of the machine been recorded, by path."""
+    device, host = not f.presence.device_known, not f.presence.host
+    why = (
+        f"not recorded: {f.presence.sign} but no device activity"
+        if f.device_not_recorded
+        else "not known: a device is listed, but neither its work nor a call to it was recorded"
+    )
+    calls = {"ranking.rows[].calls"} if (host if f.ranking.by == "op" else device) else set()
+    return {
+        **dict.fromkeys((*DEVICE_PATHS, *calls) if device else (), why),
+        **dict.fromkeys((*HOST_PATHS, *calls) if host else (), "not recorded: nothing of the host"),
+    }
+
+
+def _forget(value: Any, path: list[str]) -> None:
+    """Put null at a path ("rows[]" stands for every row)."""
+    key, rest = path[0], path[1:]
+    for row in value[key.removesuffix("[]")] if key.endswith("[]") else ():
+        _forget(row, rest)
+    if not key.endswith("[]"):
+        if rest:
+            _forget(value[key], rest)
+        else:
+            value[key] = None
+
+
 def nulls_of(data: Data, reasons: Mapping[str, str]) -> dict[str, str]:
     """The reason of every null in `data`, by path ("rows[].x" for any row).
 
     Raises:
         InternalError: a null without a reason (a bug).
     """
-    found: dict[str, str] = {}
-    for path in sorted(set(_null_paths(data, ""))):
-        if path not in reasons:
-            raise InternalError("a null in the answer has no reason", where=path)
-        found[path] = reasons[path]
-    return found
+    found: set[str] = set()
+    _find_nulls(data, "", found)
+    without = sorted(found - set(reasons))
+    if without:
+        raise InternalError("a null in the answer has no reason", where=without[0])
+    return {path: reasons[path] for path in sorted(found)}
 
 
-def _null_paths(value: Any, path: str) -> Iterator[str]:
+def _find_nulls(value: Any, path: str, found: set[str]) -> None:
+    """Collect the paths of nulls; answers hold hundred thousands of numbers, which are passed over here."""
     if value is None:
-        yield path
+        found.add(path)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _null_paths(inner, f"{path}.{key}" if path else key)
+            if inner is None or isinstance(inner, dict | list | tuple):
+                _find_nulls(inner, f"{path}.{key}" if path else key, found)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _null_paths(inner, f"{path}[]")
+            if inner is None or isinstance(inner, dict | list | tuple):
+                _find_nulls(inner, f"{path}[]", found)
 
 
 def _trace(f: Figures) -> Data:
@@ -197,7 +266,8 @@ def _trace(f: Figures) -> Data:
 def _elapsed(f: Figures) -> Data:
     e = f.elapsed
     return {
-        "steady_steps": len(e.used),
+        "steady_steps": len(e.used) if e.is_distribution else 0,
+        "periods": len(e.used),
         "median_ns": None if e.median_ns is None else round(e.median_ns),
         "low_ns": e.low_ns,
         "high_ns": e.high_ns,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stepcrit.analyses.evidence import Check, Platform, State, analyze, platform_of
+from stepcrit.analyses.evidence import Check, State, analyze
 from stepcrit.answers.words import count, name, plural, say, text
+from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.events import HOST_KINDS
 from stepcrit.model.links import Links
 from stepcrit.model.section import Block, Column, Document, Finding, Input, Section, Sentence, Unit, Value
@@ -165,7 +166,8 @@ def _capabilities(checks: tuple[Check, ...], *, has_host: bool) -> Sentence:
         ("bytes of collectives", "E109"),
         ("memory", "E110"),
     )
-    words = (_path_words(state, has_host=has_host), *(f"{what} {ABLE[state[code]]}" for what, code in asked))
+    able = {code: "in part" if (code, s) == ("E109", State.WARN) else ABLE[s] for code, s in state.items()}
+    words = (_path_words(state, has_host=has_host), *(f"{what} {able[code]}" for what, code in asked))
     return say("{}", text(" · ".join(words)))
 
 
@@ -174,7 +176,7 @@ def _path_words(state: dict[str, State], *, has_host: bool) -> str:
     if state["E101"] != State.OK:
         if not has_host:
             return "critical path no"
-        return "critical path yes (host only)" if state["E101"] == State.MISSING else "critical path yes"
+        return "critical path yes" + (" (host only)" if state["E101"] != State.NOT_APPLICABLE else "")
     if state["E102"] == State.MISSING:
         return "critical path with --device-only"
     return "critical path yes" + (" (inferred waits)" if state["E103"] == State.MISSING else "")

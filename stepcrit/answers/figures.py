@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, ranking, trust
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.collectives import Collective, link_collectives
+from stepcrit.link.presence import Presence, Use, presence
 from stepcrit.model.classes import WorkClass
-from stepcrit.model.events import DEVICE_KINDS, EventKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +27,7 @@ class Figures:
         trust: evidence shares.
         collectives: communication activities of the capture.
         stream: the queue that `idle` is about, None for the whole device.
+        presence: what the recording holds of the device and of the host.
     """
 
     view: StepGraph
@@ -40,19 +41,17 @@ class Figures:
     trust: trust.Trust
     collectives: tuple[Collective, ...]
     stream: int | None
+    presence: Presence
 
     @property
     def cpu_only(self) -> bool:
-        """Whether the recording has neither device work nor calls that could have launched any."""
-        events = self.view.trace.events
-        return not events.is_kind(*DEVICE_KINDS, EventKind.RUNTIME).any()
+        """Whether nothing speaks of a device, or calls were recorded and none launched work."""
+        return self.presence.use == Use.NONE
 
     @property
     def device_not_recorded(self) -> bool:
-        """Whether device work was launched but none was recorded: not known, which is not zero."""
-        events = self.view.trace.events
-        launches = (self.view.links.work == WorkClass.LAUNCH) & (events.kind == EventKind.RUNTIME)
-        return bool(launches.any()) and not events.is_kind(*DEVICE_KINDS).any()
+        """Whether the job uses a device but no device work was recorded: not known, which is not zero."""
+        return self.presence.use == Use.NOT_RECORDED
 
     @property
     def elapsed_ns(self) -> int:
@@ -89,4 +88,5 @@ def figures(view: StepGraph, by: ranking.By = "op", stream: int | None = None, r
         trust.analyze(view),
         link_collectives(view.trace.events, view.links),
         stream,
+        presence(view.trace, view.links),
     )

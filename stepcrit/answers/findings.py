@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stepcrit.answers.words import count, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.graph import Evidence, Note
 from stepcrit.model.section import Finding
 
@@ -47,9 +48,17 @@ def findings(view: StepGraph) -> tuple[Finding, ...]:
             Finding(
                 "G212",
                 say(
-                    "{} of the path is entered through timing alone; record with enable_cuda_sync_events=True to know",
+                    "{} of the path is entered through timing alone; {}",
                     share(timing, view.step.elapsed_ns),
+                    text(_to_know(view)),
                 ),
             )
         )
     return tuple(found)
+
+
+def _to_know(view: StepGraph) -> str:
+    """How dependencies by timing become known, where a profiler can record them."""
+    if platform_of(view.trace) == Platform.CUDA:
+        return "record with enable_cuda_sync_events=True to know"
+    return "only the profiler for CUDA records what waits for what"

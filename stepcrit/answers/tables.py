@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stepcrit.analyses.ranking import Ranked, Ranking
 from stepcrit.answers.words import count, say, text
+from stepcrit.link.presence import Presence, Use
 from stepcrit.model.section import Cell, Column, Section, Unit
 
 CLAIM = "observed; path, slack, drag: schedule; if …: modelled"
@@ -17,8 +18,8 @@ TITLES = {
 }
 
 
-def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
-    """A ranking as a table: only self columns, each with its total."""
+def ranking_section(ranking: Ranking, present: Presence, *, limit: int | None) -> Section:
+    """A ranking as a table: only self columns, each with its total; what was not recorded has none."""
     columns = (
         Column("name", ranking.by, Unit.NAME),
         Column("calls", "calls", Unit.COUNT),
@@ -33,15 +34,24 @@ def ranking_section(ranking: Ranking, *, limit: int | None) -> Section:
     total: tuple[Cell, ...] = (
         "total",
         None,
-        ranking.self_cpu_ns,
-        ranking.device_ns,
+        ranking.self_cpu_ns if present.host else None,
+        ranking.device_ns if present.device_known else None,
         ranking.critical_ns,
         None,
         None,
         None,
         None,
     )
+    lacking = [
+        say("{}: {}", text(column), text(why))
+        for column, known, why in (
+            ("self CPU", present.host, Use.NOT_RECORDED),
+            ("device", present.device_known, present.use),
+        )
+        if not known
+    ]
     notes = (
+        *lacking,
         say(
             "if half, if free: what {} gains, replayed for the top {}; savings do not add up",
             text("a steady step" if ranking.period_count else "this step alone"),

@@ -144,11 +144,8 @@ def _communication(f: Figures) -> list[Sentence]:
 
 def _pace(f: Figures) -> list[Sentence]:
     """Where the host carries the pace, the device's part of the path overlaps the next step."""
-    segments, lanes = f.view.segments, f.view.trace.events.lanes
     on_device = sum(f.path.by_group_ns[g] for g in ("compute", "comm", "copy"))
-    work = (segments.is_gap == 0).nonzero()[0]
-    host_first = bool(len(work)) and lanes[int(segments.lane[work[0]])].side == Side.HOST
-    if not (f.view.step.opens_at_boundary and host_first and on_device > NOTICEABLE * 10 * f.elapsed_ns):
+    if not (f.path.paced_by == Side.HOST and on_device > NOTICEABLE * 10 * f.elapsed_ns):
         return []
     return [
         say(

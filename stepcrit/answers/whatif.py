@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stepcrit.analyses import trust, whatif
-from stepcrit.answers.data import nulls_of
+from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.findings import findings
-from stepcrit.answers.words import input_of, name, ns, plural, saved, saving_data, say, share, text
+from stepcrit.answers.words import (
+    input_of,
+    name,
+    ns,
+    plural,
+    saved,
+    saving_data,
+    say,
+    say_settings,
+    share,
+    text,
+)
 from stepcrit.graph.change import Applied, Change
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.select import Selection, together
@@ -24,6 +35,7 @@ MODEL = "order"
 NULLS = {
     "changes[].amount_ns": "the change is no --set or --add",
     "changes[].factor": "the change is no --shrink or --speedup",
+    **NOT_GIVEN,
     "trust.starts_explained_share": "no device activity starts in the step",
 }
 ASSUMPTIONS = (
@@ -34,9 +46,14 @@ ASSUMPTIONS = (
 
 
 def answer(
-    view: StepGraph, changes: Sequence[Change], options: whatif.Options | None = None, *, curve: bool = False
+    view: StepGraph,
+    changes: Sequence[Change],
+    options: whatif.Options | None = None,
+    *,
+    curve: bool = False,
+    settings: Mapping[str, Any] | None = None,
 ) -> Document:
-    """The whole answer to one combination of changes.
+    """The whole answer to one combination of changes; `settings` as for `analyze.answer`.
 
     Raises:
         UsageError: a selector matches nothing.
@@ -46,7 +63,7 @@ def answer(
     known = trust.analyze(view)
     points = whatif.curve(view, changes, options) if curve else ()
     blocks: list[Block] = [
-        Section("", notes=tuple(_opening(view, result)), topic="whatif"),
+        Section("", notes=(*_opening(view, result), *say_settings(settings or {})), topic="whatif"),
         _selected(view, result),
         Section("Prediction", notes=tuple(_prediction(result)), claim="modelled", topic="whatif"),
         _takes_over(view, result),
@@ -58,7 +75,7 @@ def answer(
             "Assumed", notes=(*(say("{}", text(a)) for a in ASSUMPTIONS), _known_by(known)), topic="trust"
         )
     )
-    data = _data(view, result, known, points)
+    data = {**_data(view, result, known, points), "options": dict(settings or {})}
     return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), nulls_of(data, NULLS))
 
 

@@ -66,5 +66,6 @@ def critical(
             options, full=True
         )  # one node per owner, so that every operator has its own neighbours
     view = load(path, options).view(step)
-    document = answer_around(view, around) if around else answer(view, full=full)
+    told = options.told()
+    document = answer_around(view, around, told) if around else answer(view, full=full, settings=told)
     emit(document, fmt=fmt, as_json=as_json, output=output, source=path)

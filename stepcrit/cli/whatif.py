@@ -129,5 +129,6 @@ def whatif(
         device_only=device_only,
     )
     view = load(path, options).view(step)
-    document = answer(view, changes, Options(side.value, self_only, with_launch), curve=curve)
+    how = Options(side.value, self_only, with_launch)
+    document = answer(view, changes, how, curve=curve, settings=options.told())
     emit(document, fmt=fmt, as_json=as_json, output=output, source=path)

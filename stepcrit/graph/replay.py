@@ -60,6 +60,7 @@ class Replayer:
         period_count: over how many periods the saving is a mean; 0 when the chosen step is changed alone.
         closing_index: index of the step that the closing boundary belongs to.
         changeable: nodes to which a change applies.
+        cut: of these, device work that begins before the window.
     """
 
     view: StepGraph
@@ -68,49 +69,60 @@ class Replayer:
     period_count: int
     closing_index: int
     changeable: BoolArray
+    cut: tuple[int, ...] = ()
 
-    def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
-        """The saving per step of new durations (one per node) and, if given, new delays by policy; in ns."""
-        graph = self.view.built.graph
-        dur = np.where(self.changeable, dur_ns, graph.dur_ns)
-        new = delays or self.delays
-        join, edge = (self._saved(dur, self.limited(new[policy], policy)) for policy in POLICIES)
+    def saving(
+        self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None, *, settled: bool = True
+    ) -> Saving:
+        """The saving per step of new durations (one per node) and, if given, new delays by policy; in ns.
+
+        Args:
+            dur_ns: of nodes that lie in the window in part, that part changes.
+            delays: as `without` or `lags` give them; by default the observed ones.
+            settled: whether the two ends of the measured run can be compared, see `settles`. If not, the
+                gain of the last boundary over all steps is taken: rougher, but never less for more.
+        """
+        new, dur = delays or self.delays, self._inside(dur_ns)
+        join, edge = (self._saved(dur, self.limited(new[policy], policy), settled) for policy in POLICIES)
         return Saving(join, edge)
 
-    def growing(self, *variants: Variant) -> list[Saving]:
-        """The savings of ever larger shortenings: none is below 0, nor below the one before it.
+    def settles(self, *variants: Variant) -> bool:
+        """Whether ever larger shortenings save ever more, and none less than 0, at both ends of the run.
 
-        Where the replayed run does not settle, its two ends tell nonsense: less for more, or a loss by
-        shorter work. There the gain of the last boundary over all steps is taken instead: rougher, but
-        never less for a larger change.
+        Where the replayed run does not settle, the ends tell nonsense: less for more, or a loss by
+        shorter work.
         """
-        found = [self.saving(*variant) for variant in variants]
-        if self.period_count and not _grows(found):
-            return [self._mean_since_start(*variant) for variant in variants]
-        return found
-
-    def _mean_since_start(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
-        """The last boundary's gain over all steps up to it."""
-        graph, new, last = self.view.built.graph, delays or self.delays, self.ends[-1]
-        observed = int(graph.end_ns[last].max())
-        finish = (forward(graph, dur_ns, new[policy]) + dur_ns for policy in POLICIES)
-        return Saving(*((observed - int(ends[last].max())) // (self.closing_index + 1) for ends in finish))
+        return not self.period_count or _grows([self.saving(*variant) for variant in variants])
 
     def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
         """Delays with the observed ones in front of every node that a change does not reach."""
-        old, reach = self.delays[policy], self.changeable
+        old, reach = self.delays[policy], self.changeable.copy()
+        reach[list(self.cut)] = False
         return Lags(
             np.where(reach[self.view.built.graph.dst], delays.edge_ns, old.edge_ns),
             np.where(reach, delays.origin_ns, old.origin_ns),
         )
 
-    def _saved(self, dur_ns: Int64Array, delays: Lags) -> int:
+    def _inside(self, dur_ns: Int64Array) -> Int64Array:
+        """New durations where the change reaches: of work that the window cuts, what lies in it."""
+        graph = self.view.built.graph
+        dur = np.where(self.changeable, dur_ns, graph.dur_ns)
+        for node in self.cut:
+            old, begun = int(graph.dur_ns[node]), int(self.view.step.start_ns - graph.start_ns[node])
+            dur[node] = old + (int(dur_ns[node]) - old) * (old - begun) // old
+        return dur
+
+    def _saved(self, dur_ns: Int64Array, delays: Lags, settled: bool) -> int:  # noqa: FBT001 - one caller
         graph = self.view.built.graph
         finish, observed = forward(graph, dur_ns, delays) + dur_ns, graph.end_ns
         earlier = [
             int(observed[nodes].max()) - int(finish[nodes].max()) for nodes in (self.ends[0], self.ends[-1])
         ]
-        return (earlier[-1] - earlier[0]) // self.period_count if self.period_count else earlier[0]
+        if not self.period_count:
+            return earlier[0]
+        if settled:
+            return (earlier[-1] - earlier[0]) // self.period_count
+        return earlier[-1] // (self.closing_index + 1)
 
 
 def _grows(savings: list[Saving]) -> bool:
@@ -133,8 +145,11 @@ def replayer(view: StepGraph) -> Replayer:
             sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1])
         )
         return Replayer(view, delays, ends, len(steady) - 1, steady[-1].index, np.ones(len(graph), np.bool_))
-    own = (graph.start_ns >= view.step.start_ns) & (graph.start_ns < view.step.end_ns)
-    return Replayer(view, delays, (list(view.sinks),), 0, 0, own)
+    start, end = view.step.start_ns, view.step.end_ns
+    starting = (graph.start_ns >= start) & (graph.start_ns < end)
+    cut = np.flatnonzero((graph.start_ns < start) & (graph.end_ns > start))
+    starting[cut] = True
+    return Replayer(view, delays, (list(view.sinks),), 0, 0, starting, tuple(cut.tolist()))
 
 
 def _steady_boundaries(view: StepGraph) -> list[Step]:

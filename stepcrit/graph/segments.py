@@ -24,6 +24,9 @@ UNEXPLAINED_NS = 20_000
 UNEXPLAINED_TIMES = 5
 """A residual gap is unexplained when it exceeds both: 20 µs, and five times the median of its class."""
 
+ENOUGH_GAPS = 5
+"""With fewer gaps of a class, what is usual is not known, and the 20 µs alone decide."""
+
 GAP_CLASS = {
     EdgeKind.THREAD: WorkClass.SYNC_RETURN,
     EdgeKind.LAUNCH: WorkClass.LAUNCH_LATENCY,
@@ -154,11 +157,12 @@ def gap_class_of_nodes(built: TraceGraph, usual: Mapping[int, float]) -> Int64Ar
 
 
 def usual_gaps(built: TraceGraph) -> dict[int, float]:
-    """Median residual gap by the kind of the edge that bound it, over the whole graph."""
+    """Median residual gap by the kind of the edge that bound it; a few gaps tell nothing usual."""
     graph, arrivals = built.graph, built.arrivals
     edges = np.flatnonzero(arrivals.binds)
     gaps, kinds = arrivals.gap_ns[graph.dst[edges]], graph.edge_kind[edges]
-    return {int(kind): float(np.median(gaps[kinds == kind])) for kind in np.unique(kinds)}
+    found = {int(kind): gaps[kinds == kind] for kind in np.unique(kinds)}
+    return {kind: float(np.median(some)) for kind, some in found.items() if len(some) >= ENOUGH_GAPS}
 
 
 def _columns(rows: list[tuple[int, ...]], path: Path) -> Segments:

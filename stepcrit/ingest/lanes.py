@@ -7,6 +7,7 @@ tids, tids may be made up, and a container's process 1 shares its number with GP
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ def place(
     track: Int32Array,
     queue: tuple[Int64Array, Int64Array],
     tracks: Sequence[Track],
-    labels: Mapping[Track, str],
+    names: tuple[Mapping[Track, str], Mapping[str, str]],
 ) -> Placement:
     """Give each row its lane.
 
@@ -51,12 +52,14 @@ def place(
         track: index into `tracks` of each row.
         queue: the arguments stream and device of each row, -1 when absent.
         tracks: every (pid, tid) of the file.
-        labels: name of a track, where the trace gives one.
+        names: names of tracks, and of processes by pid, where the trace gives any.
 
     Returns:
         The lanes, numbered in the order of the rows.
     """
     first_rows, combination = _distinct(side, track, queue[0])
+    labels, processes = names
+    called = _device_names(side, track, queue[1], tracks, processes)
     numbers: dict[tuple[Side, str, int | str], int] = {}
     lanes: list[Lane] = []
     lane_of = np.zeros(len(first_rows), np.int32)
@@ -70,7 +73,8 @@ def place(
         if key not in numbers:
             numbers[key] = len(lanes)
             device = _device(pid, int(queue[1][row])) if where == Side.DEVICE else NONE
-            lanes.append(Lane(where, pid, tid, device, stream, labels.get((pid, tid), "")))
+            shown = called.get(pid, "") if where == Side.DEVICE else ""
+            lanes.append(Lane(where, pid, tid, device, stream, labels.get((pid, tid), ""), shown))
         lane_of[index] = numbers[key]
         if by_side[where][track[row]] == NONE:
             by_side[where][track[row]] = numbers[key]
@@ -99,6 +103,36 @@ def _device(pid: str, argument: int) -> int:
     if pid.isdecimal() and len(pid) < 10:
         return int(pid)
     return argument if argument < _MAX_STREAM else NONE
+
+
+def _device_names(
+    side: Int8Array,
+    track: Int32Array,
+    ordinal: Int64Array,
+    tracks: Sequence[Track],
+    processes: Mapping[str, str],
+) -> dict[str, str]:
+    """What devices are called where tools that merge files have renumbered their processes, by pid.
+
+    Such a pid is no ordinal: shown is the ordinal that the rows tell, with the process that it is of.
+    """
+    known = (side == Side.DEVICE) & (ordinal >= 0) & (ordinal < _MAX_STREAM)
+    told: dict[str, set[int]] = {}
+    for at, number in np.unique(np.stack((track[known], ordinal[known])), axis=1).T.tolist():
+        told.setdefault(tracks[at][0], set()).add(number)
+    one = {pid: numbers.pop() for pid, numbers in told.items() if len(numbers) == 1}
+    if all(pid == str(number) or not pid.isdecimal() for pid, number in one.items()) and (
+        len(set(one.values())) == len(one)
+    ):
+        return {}
+    names = {
+        pid: f"{number} ({processes[pid] if processes.get(pid, pid) != pid else f'process {pid}'})"
+        for pid, number in one.items()
+    }
+    repeated = Counter(names.values())
+    return {
+        pid: shown if repeated[shown] == 1 else f"{one[pid]} (process {pid})" for pid, shown in names.items()
+    }
 
 
 def flow_lanes(placement: Placement, track: Int32Array, prefers_device: BoolArray) -> Int32Array:

@@ -98,7 +98,7 @@ def build_tables(collected: RowCollector) -> Tables:
         rows.pop("track"),
         (rows.pop("stream"), rows.pop("device")),
         words.tracks,
-        words.labels,
+        (words.labels, {pid: name for (pid, _), name in zip(words.tracks, words.processes, strict=True)}),
     )
     return Tables(
         events=_event_table(rows, placement, words, collected),

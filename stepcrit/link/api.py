@@ -22,10 +22,8 @@ class CallRole(IntEnum):
     SYNC_DEVICE = 1  # blocks until everything issued before has ended
     SYNC_STREAM = 2  # blocks until one stream is empty
     SYNC_EVENT = 3  # blocks until a recorded point has passed
-    EVENT_RECORD = 4
     STREAM_WAIT = 5  # later work of one stream waits for a recorded point
     COPY_BLOCKING = 6  # a copy call that is specified to return after the copy
-    COPY = 7
     FREE = 8  # may wait for the device
 
 
@@ -34,13 +32,11 @@ _ROLES: tuple[tuple[CallRole, re.Pattern[str]], ...] = (
     (CallRole.SYNC_DEVICE, re.compile(r"^(cuda|hip|musa|mtia)DeviceSynchronize$|^cuCtxSynchronize$")),
     (CallRole.SYNC_STREAM, re.compile(r"^(cuda|hip|cu|musa)StreamSynchronize$|^synchronizeStream$")),
     (CallRole.SYNC_EVENT, re.compile(r"^(cuda|hip|cu|musa)EventSynchronize$")),
-    (CallRole.EVENT_RECORD, re.compile(r"^(cuda|hip|cu|musa)EventRecord(WithFlags)?$")),
     (CallRole.STREAM_WAIT, re.compile(r"^(cuda|hip|cu|musa)StreamWaitEvent$")),
     (
         CallRole.COPY_BLOCKING,
         re.compile(r"^cudaMemcpy(2D|3D)?$|^hipMemcpy(WithStream|2D|3D)?$|^cuMemcpy(Hto|Dto)[HD]$"),
     ),
-    (CallRole.COPY, re.compile(r"^(cuda|hip|cu|musa)Memcpy\w*$")),
     (CallRole.FREE, re.compile(r"^(cuda|hip)(Free|FreeHost|HostFree|HostUnregister)$")),
 )
 

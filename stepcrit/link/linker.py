@@ -8,7 +8,7 @@ import numpy as np
 
 from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, classify
 from stepcrit.link.launches import link_launches
-from stepcrit.link.nesting import Nesting, inherit, nest, transparent
+from stepcrit.link.nesting import Nesting, inherit, nest
 from stepcrit.link.source import link_source
 from stepcrit.link.stepmarks import rows_named, step_marks
 from stepcrit.model.arrays import NONE, Int64Array, freeze
@@ -21,7 +21,7 @@ def link(trace: RawTrace) -> Links:
     """Say for every event which launch, operator, module, line and class of work it belongs to."""
     events = trace.events
     launch = link_launches(events, trace.flows)
-    host = transparent(nest(events, np.flatnonzero(events.is_kind(*HOST_KINDS))), step_marks(events))
+    host = nest(events, np.flatnonzero(events.is_kind(*HOST_KINDS)), see_through=step_marks(events))
     rows = np.arange(len(events))
     op = inherit(np.where(events.kind == EventKind.CPU_OP, rows, NONE), host.parent, host.depth)
     in_optimizer = _range_around(events, host, OPTIMIZER_STEP)

@@ -43,14 +43,23 @@ class _Tiles:
             self.owner.append(owner)
 
 
-def nest(events: EventTable, rows: Int64Array, lane: Int32Array | None = None) -> Nesting:
+def nest(
+    events: EventTable,
+    rows: Int64Array,
+    lane: Int32Array | None = None,
+    *,
+    see_through: BoolArray | None = None,
+) -> Nesting:
     """Nest `rows` by containment on each lane.
 
     Args:
         events: the table; its order (start, -end, file order) puts every range before what it holds.
         rows: the rows that take part, ascending; others get no parent.
         lane: lane of each row, when it is not the table's own.
+        see_through: rows that own no time and hold nothing, though a thread extends over them: time that
+            only they cover is untracked.
     """
+    solid = np.ones(len(events), np.bool_) if see_through is None else ~see_through
     lanes = events.lane if lane is None else lane
     rows = rows[np.argsort(lanes[rows], kind="stable")]
     parent = np.full(len(events), NONE, np.int64)
@@ -59,17 +68,23 @@ def nest(events: EventTable, rows: Int64Array, lane: Int32Array | None = None) -
     crossing = 0
     bounds = np.flatnonzero(np.diff(lanes[rows])) + 1
     for group in np.split(rows, bounds) if rows.size else ():
-        crossing += _nest_lane(events, group, int(lanes[group[0]]), (parent, depth, tiles))
+        extent = int(events.start_ns[group].min()), int(events.end_ns[group].max())
+        inside = group[solid[group]]
+        crossing += _nest_lane(events, inside, (int(lanes[group[0]]), *extent), (parent, depth, tiles))
     return Nesting(parent, depth, _pieces(tiles, len(events.lanes)), crossing)
 
 
 def _nest_lane(
-    events: EventTable, rows: Int64Array, lane: int, out: tuple[Int64Array, Int32Array, _Tiles]
+    events: EventTable,
+    rows: Int64Array,
+    extent: tuple[int, int, int],
+    out: tuple[Int64Array, Int32Array, _Tiles],
 ) -> int:
-    """Sweep one lane with a stack; returns how many ranges end after the one around them."""
+    """Sweep one (lane, from, until) with a stack; returns how many ranges end after the one around them."""
     parent, depth, tiles = out
     opened: list[tuple[int, int]] = []  # (end, row), by start
-    now, crossing = int(events.start_ns[rows[0]]), 0
+    lane, now, until = extent
+    crossing = 0
     starts, ends = events.start_ns[rows].tolist(), events.end_ns[rows].tolist()
     for row, start, end in zip(rows.tolist(), starts, ends, strict=True):
         now = _close(opened, start, now, (lane, tiles))
@@ -82,7 +97,8 @@ def _nest_lane(
             tiles.add(lane, now, start, NONE)
         now = max(now, start)
         opened.append((end, row))
-    _close(opened, max(ends), now, (lane, tiles))
+    now = _close(opened, until, now, (lane, tiles))
+    tiles.add(lane, now, until, NONE)
     return crossing
 
 
@@ -106,19 +122,6 @@ def _pieces(tiles: _Tiles, lane_count: int) -> Pieces:
         np.array(tiles.owner, np.int64),
         np.searchsorted(lane, np.arange(lane_count + 1)).astype(np.int64),
     )
-
-
-def transparent(nesting: Nesting, rows: BoolArray) -> Nesting:
-    """The same nesting with `rows` seen through: what is right inside them belongs to what is around them.
-
-    Threads keep their extent, so that time which only such a row covers stays, as untracked.
-    """
-    seen = np.append(np.arange(len(rows)), NONE)  # the last entry is where row -1 points
-    for row in np.flatnonzero(rows).tolist():  # ascending: what is around comes first
-        seen[row] = seen[nesting.parent[row]]
-    pieces = nesting.pieces
-    clear = Pieces(pieces.lane, pieces.start_ns, pieces.end_ns, seen[pieces.owner], pieces.lane_ptr)
-    return Nesting(seen[nesting.parent], nesting.depth, clear, nesting.crossing_count)
 
 
 def inherit(own: Int64Array, parent: Int64Array, depth: Int32Array) -> Int64Array:

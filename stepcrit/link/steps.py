@@ -80,6 +80,8 @@ def find_steps(events: EventTable, links: Links, options: StepOptions | None = N
     steps = _apply_steady(steps, steady)
     counts = microbatches(events, view.optimizer)
     notes = tuple(_notes(view, steps, steady, boundary))
+    if _ends_on_host(view, steps, boundary) and boundary != Boundary.UPDATE:
+        boundary = Boundary.HOST
     return Steps(steps, source, boundary, why, _representative(steps), steady, counts, notes)
 
 
@@ -343,18 +345,27 @@ def _representative(steps: Sequence[Step]) -> int:
     return (with_period or lasting or list(steps))[-1].index
 
 
+def _ends_on_host(view: _View, steps: tuple[Step, ...], boundary: Boundary) -> bool:
+    """Whether a boundary that waits for the device falls back to the host, since nothing was launched."""
+    if boundary == Boundary.DEVICE and steps[0].is_capture and view.events.is_kind(*DEVICE_KINDS).any():
+        return False  # a whole capture waits for all device work, whoever launched it
+    return boundary != Boundary.HOST and not view.device.size and steps[0].lane >= 0
+
+
 def _notes(view: _View, steps: tuple[Step, ...], steady: Steady | None, boundary: Boundary) -> list[str]:
     """What must be said with any number per step."""
     notes = []
     used = sum(s.used and s.opens_at_boundary for s in steps)
     if len(steps) == 1:
-        notes.append("one window, no distribution: it runs from its host start to its boundary")
+        notes.append("one window, no distribution")
+    elif steady is not None and steady.first is None and used >= 3:
+        notes.append(f"no steady state: {used} periods differ too much for one to stand for the others")
     elif steady is not None and steady.first is None:
         notes.append(f"no steady state: 3 steady steps needed for a distribution, {used} steps have a period")
     elif used < 3:
         notes.append(
             f"3 steady steps needed for a distribution, found {used}: single-step path shown, no interval"
         )
-    if boundary != Boundary.HOST and not view.device.size and steps[0].lane >= 0:
+    if _ends_on_host(view, steps, boundary):
         notes.append("no device work with a launch: the boundary is the host's")
     return notes

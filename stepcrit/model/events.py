@@ -60,6 +60,7 @@ class Lane:
         device: device ordinal as the trace numbers it, -1 on the host or when it is no number.
         stream: stream number, -1 on the host or when unknown.
         label: the track's name from the trace's metadata, or "".
+        device_name: what a device is called where its number is a merge tool's ("4 (RANK 2 - GPU)"), else "".
     """
 
     side: Side
@@ -68,11 +69,12 @@ class Lane:
     device: int = -1
     stream: int = -1
     label: str = ""
+    device_name: str = ""
 
     @property
     def device_label(self) -> str:
-        """The device's ordinal, or the process label where the trace gives no number."""
-        return str(self.device) if self.device >= 0 else self.pid
+        """The device's name or ordinal, or the process label where the trace gives no number."""
+        return self.device_name or (str(self.device) if self.device >= 0 else self.pid)
 
     @property
     def words(self) -> str:

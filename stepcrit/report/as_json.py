@@ -37,6 +37,7 @@ def render(document: Document) -> bytes:
         "findings": [
             {"code": f.code, "what": sentence_text(f.what), "count": f.count} for f in document.findings
         ],
+        "explain": {b.title or b.topic: b.topic for b in document.blocks if b.topic},
         "unknown": [{"path": path, "why": why} for path, why in sorted((document.unknown or {}).items())],
     }
     plain = _plain(envelope, "")

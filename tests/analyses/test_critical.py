@@ -12,6 +12,7 @@ from stepcrit.analyses import critical
 from stepcrit.graph.path import PieceKind
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.events import Side
 from stepcrit.session import Options, Trace, load
 from tests.builders import trace
 
@@ -116,3 +117,27 @@ def test_every_step_is_divided_exactly(path: Path) -> None:
         assert (int(segments.start_ns[0]), int(segments.end_ns[-1])) == (step.start_ns, step.end_ns)
         assert list(found.by_class_ns.values()) == sorted(found.by_class_ns.values(), reverse=True)
         assert sum(int(str(row["length_ns"])) for row in critical.path_rows(view)) == step.elapsed_ns
+
+
+@pytest.mark.parametrize(("case", "side"), list(zip(GOLDEN, (Side.DEVICE, Side.HOST), strict=True)))
+def test_the_side_that_the_window_is_entered_from_carries_the_pace(case: dict[str, Any], side: Side) -> None:
+    made = pipeline(case["given"])
+    assert [critical.analyze(made.view(i)).paced_by for i in range(4)] == [None, side, side, side]
+
+
+def test_a_host_that_waits_for_the_device_in_every_step_does_not_carry_the_pace() -> None:
+    """The window opens as the awaited kernel ends, in no host work."""
+    # host  [launch 2][wait    21]idle 22[launch ...
+    # s7       [k 3      20]
+    chrome: list[Event] = []
+    for i in range(4):
+        at = 25 * i
+        chrome += [
+            event("user_annotation", f"ProfilerStep#{i}", (at, at + 24), (1, 1)),
+            event("cuda_runtime", "cudaLaunchKernel", (at, at + 2), (1, 1), correlation=i + 1),
+            event("kernel", "k", (at + 3, at + 20), (0, 7), correlation=i + 1, stream=7),
+            event("cuda_runtime", "cudaDeviceSynchronize", (at + 4, at + 21), (1, 1)),
+        ]
+    view = Trace(trace(chrome), Options()).view(2)
+    assert us_path(view)[0] == ["cudaDeviceSynchronize", 45, 46]  # its return, after the kernel's end
+    assert critical.analyze(view).paced_by == Side.DEVICE

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from stepcrit.analyses import evidence
-from stepcrit.analyses.evidence import CHECKS, Check, Platform, State, platform_of
+from stepcrit.analyses.evidence import CHECKS, Check, State
 from stepcrit.link.linker import link
+from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.steps import find_steps
 from stepcrit.model.events import EventKind
 from stepcrit.model.section import Unit
@@ -85,7 +86,12 @@ COLLECTIVE = {"Collective name": "allreduce"}
         (MODULES, [OP, event("user_annotation", "forward", (0, 40))], State.OK),
         (COLLECTIVES, [OP, kernel("k", 5, 1)], State.NOT_APPLICABLE),
         (COLLECTIVES, [OP, kernel("nccl", 5, 1, **COLLECTIVE)], State.OK),
-        (COLLECTIVES, [OP, kernel("nccl", 5, 1, **COLLECTIVE), kernel("nccl", 15, 2)], State.MISSING),
+        (COLLECTIVES, [OP, kernel("nccl", 5, 1, **COLLECTIVE), kernel("nccl", 15, 2)], State.WARN),
+        (COLLECTIVES, [OP, kernel("nccl", 5, 1), kernel("nccl", 15, 2)], State.MISSING),
+        (COLLECTIVES, [OP, event("cpu_op", "gloo:all_reduce", (1, 9))], State.MISSING),  # on the host
+        (COLLECTIVES, [OP, event("cpu_op", "gloo:all_reduce", (1, 9), **COLLECTIVE)], State.OK),
+        (DEVICE, [OP, event("cpu_op", "nccl:all_reduce", (1, 9))], State.MISSING),  # recorded without it
+        (DEVICE, [OP, event("cuda_runtime", "cudaGetDeviceCount", (1, 2))], State.NOT_APPLICABLE),
         (CLOCK, [OP, call(1, 1), kernel("k", 5, 1)], State.OK),
         (CLOCK, [OP, call(8, 1), kernel("k", 5, 1)], State.WARN),
         (CLOCK, [OP], State.NOT_APPLICABLE),
@@ -121,6 +127,31 @@ def test_clock_that_breaks_causality_says_how_often_and_by_how_much() -> None:
     assert words == "{} activities start before their launch, by up to {}"
     assert numbers == [2, 3000]
     assert found[CLOCK].seen.values[1].unit == Unit.NS
+
+
+def test_collectives_on_the_host_are_counted_once() -> None:
+    around = [event("cpu_op", name, (50, 60)) for name in ("c10d::allreduce_", "record_param_comms")]
+    ranges = [event("user_annotation", "gloo:all_reduce", (at, at + 5), (1, 2)) for at in (52, 62)]
+    assert seen(checks(OP, *around, *ranges)[COLLECTIVES])[1] == [0, 2]
+    assert seen(checks(OP, *around)[COLLECTIVES])[1] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("unnamed", "fix"),
+    [
+        ([kernel("nccl", 15, 2)], "launched outside the recording"),
+        ([call(11, 2), kernel("nccl", 15, 2)], "none known"),
+    ],
+)
+def test_some_unnamed_collectives_are_not_blamed_on_pytorch(unnamed: list[Event], fix: str) -> None:
+    assert fix in checks(OP, call(1, 1), kernel("nccl", 5, 1, **COLLECTIVE), *unnamed)[COLLECTIVES].fix
+
+
+def test_a_listed_device_alone_is_asked_about() -> None:
+    raw = trace([OP], devices=(Device(0, "NVIDIA H100"),))
+    links = link(raw)
+    found = {one.code: one for one in evidence.analyze(raw, links, find_steps(raw.events, links))}
+    assert (found[DEVICE].state, found[DEVICE].seen.values[0].raw) == (State.WARN, 1)
 
 
 def overhead(start: int, end: int) -> Event:

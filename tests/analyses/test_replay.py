@@ -164,3 +164,32 @@ def test_halved_program_takes_half_the_time_without_gaps() -> None:
     view = diamond()
     found = replayer(view).saving(scaled(view, view.built.graph.dur_ns, 1, 2))
     assert found.low_ns == 12_000  # the path is 24 of work and a gap of 1
+
+
+HOST = (1, 1)
+
+
+def test_work_that_the_opening_of_the_step_cuts_changes_by_its_part_inside() -> None:
+    """One step alone, [10, 60]: of an operator [0, 40] the 30 inside can go, of a kernel the 38 after its wait began."""
+    # host  [op        40][wait for k 50]   mark 10..60
+    # s7       [k 5        45]
+    host = [
+        event("user_annotation", "ProfilerStep#1", (10, 60), HOST),
+        event("cpu_op", "op", (0, 40), HOST),
+    ]
+    view = Trace(trace(host), Options()).view()
+    assert view.step.elapsed_ns == 50_000
+    one = replayer(view)
+    assert one.saving(scaled(view, part_of(view, "host", "op"), 1, 2)) == Saving(15_000, 15_000)
+    assert one.saving(scaled(view, part_of(view, "host", "op"), 1, 1)) == Saving(30_000, 30_000)
+    device = [
+        event("user_annotation", "ProfilerStep#1", (10, 60), HOST),
+        event("cuda_runtime", "cudaLaunchKernel", (0, 4), HOST, correlation=1),
+        event("kernel", "k", (5, 50), (0, 7), correlation=1, stream=7),
+        event("cuda_runtime", "cudaDeviceSynchronize", (12, 50), HOST),
+    ]
+    view = Trace(trace(device), Options(StepOptions(boundary=Boundary.HOST))).view()
+    one = replayer(view)
+    assert (view.step.start_ns, view.step.end_ns) == (10_000, 60_000)
+    assert one.saving(scaled(view, part_of(view, "kernel", "k"), 1, 2)) == Saving(20_000, 20_000)
+    assert one.saving(scaled(view, part_of(view, "kernel", "k"), 1, 1)) == Saving(38_000, 38_000)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stepcrit.analyses import ranking
 from stepcrit.analyses.whatif import Options, WhatIf, analyze, curve
 from stepcrit.graph.change import apply_changes, parse_change
 from stepcrit.graph.replay import POLICIES, Saving, replayer
@@ -233,3 +234,36 @@ def test_what_is_counted_as_changed_is_what_is_changed() -> None:
     view = made("device_bound").view(-1)
     answer = whatif(view, "shrink class:gemm=0.5")
     assert answer.applied.selections[0].total_ns <= view.step.elapsed_ns
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_halves_and_wholes_are_those_of_the_ranking_and_never_less_for_more(name: str) -> None:
+    """One selection, asked in several ways: the ranking's two savings, any share of it, and the curve."""
+    view = view_of(name)
+    rows = [row for row in ranking.analyze(view, "kernel").rows if row.side == "device" and row.free]
+    assert rows
+    for row in rows:
+        half, free = (whatif(view, f"shrink {row.name}={f}") for f in ("0.5", "0"))
+        assert (half.saving, free.saving) == (row.half, row.free)
+        assert 0 <= half.saving.low_ns <= free.saving.low_ns <= free.ceiling.low_ns
+        assert half.ceiling == free.ceiling
+        points = dict(curve(view, [parse_change("shrink", f"{row.name}=0.5")]))
+        assert (points[0.5], points[1.0]) == (row.half, row.free)
+
+
+def test_a_gap_alone_of_its_kind_is_not_its_own_measure() -> None:
+    """Of a single late start nothing says that it is usual: 7 ms after its launch are unexplained."""
+    parts: list[dict[str, Any]] = [
+        {
+            "cat": "cuda_runtime",
+            "name": "l",
+            "ts": 0,
+            "dur": 5,
+            "pid": 1,
+            "tid": 1,
+            "args": {"correlation": 1},
+        },
+        {"cat": "kernel", "name": "k", "ts": 7005, "dur": 10, "pid": 0, "tid": 7, "args": {"correlation": 1}},
+    ]
+    view = Trace(trace(parts), SessionOptions()).view()
+    assert before_by_class(view)[WorkClass.UNEXPLAINED] == 7_000_000

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from stepcrit.analyses.evidence import Platform
 from stepcrit.answers.doctor import recipe
 from stepcrit.cli.main import run
+from stepcrit.link.presence import Platform
 from stepcrit.units import THIN
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from stepcrit.cli.main import run
+from stepcrit.session import load
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 COMMANDS = [
     ("analyze", "{}"),
     ("critical", "{}"),
+    ("critical", "{}", "--step={first}"),
     ("critical", "{}", "--around", "*"),
     ("whatif", "{}", "--shrink", "*=0.5", "--curve"),
     ("whatif", "{}", "--add", "*=1us"),
@@ -34,6 +36,6 @@ def nulls(value: Any, path: str) -> Iterator[str]:
 def test_every_null_has_a_reason(
     path: Path, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([word.format(path) for word in argv] + ["--json"]) == 0
+    assert run([word.format(path, first=load(path).steps[0].label) for word in argv] + ["--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {one["path"] for one in answer["unknown"]} == set(nulls(answer["data"], ""))

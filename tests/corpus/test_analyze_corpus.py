@@ -72,8 +72,15 @@ def check_conservation(data: dict[str, Any]) -> None:
     assert sum(p["length_ns"] for p in pieces) == elapsed
     assert all(a["end_ns"] == b["start_ns"] for a, b in pairwise(pieces))
     assert sum(r["critical_ns"] for r in data["operators"]) == elapsed
-    assert sum(r["device_ns"] for r in data["operators"]) == (data["summed_ns"]["device"] or 0)
-    assert sum(r["self_cpu_ns"] for r in data["operators"]) == data["operators_total"]["self_cpu_ns"]
+    # A side that was not recorded has no total, and no row has a part of it.
+    for column, whole in (("device_ns", "device"), ("self_cpu_ns", "host_tracked")):
+        parts = [r[column] for r in data["operators"]]
+        total = data["operators_total"][column]
+        assert total == data["summed_ns"][whole]
+        assert set(parts) == {None} if total is None else sum(parts) == total
+    if data["summed_ns"]["device"] is None:
+        assert data["overlap"] is data["device_busy_ns"] is data["idle_by_cause_ns"] is None
+        return
     for device, overlap in data["overlap"].items():
         assert sum(overlap["partition_ns"].values()) == overlap["window_ns"] == elapsed
         assert sum(overlap["symmetric_ns"].values()) == elapsed
@@ -81,6 +88,23 @@ def check_conservation(data: dict[str, Any]) -> None:
     if data["overlap"]:
         busiest = max(data["overlap"].values(), key=lambda o: o["busy_ns"])
         assert sum(data["idle_by_cause_ns"].values()) == elapsed - busiest["busy_ns"]
+
+
+NO_DEVICE = {
+    "hta-cpu-of-gpujob/rank_not_found.json.gz",
+    "hta-cupti-counters/benchmark_result_924719_1679055439_trace.json.gz",
+    "zoology-a100/trace.json.gz",
+}
+"""Jobs of a device whose work was not recorded."""
+
+
+@pytest.mark.parametrize("name", catalog())
+def test_what_was_not_recorded_is_null_and_nothing_else(name: str, tmp_path: Path) -> None:
+    if name in REFUSED:
+        return
+    data = analyzed(CORPUS / name, tmp_path / "a.json", *(("--device-only",) if name in DEVICE_ONLY else ()))
+    assert (data["summed_ns"]["device"] is None) == (name in NO_DEVICE)
+    assert (data["summed_ns"]["host_tracked"] is None) == (name in DEVICE_ONLY)
 
 
 @pytest.mark.parametrize(

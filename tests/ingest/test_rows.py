@@ -365,6 +365,29 @@ def test_the_device_is_the_pid_when_that_is_a_number(
     assert read([_kernel(1, **args) | {"pid": pid}]).events.lane_of(0).device == device
 
 
+@pytest.mark.parametrize(
+    ("rows", "names", "labels"),
+    [
+        ([(0, 0), (1, 1)], {0: "python"}, ["0", "1"]),  # pids that are ordinals
+        ([(3, None)], {}, ["3"]),
+        ([(2, 2), (200000004, 4)], {2: "RANK 0", 200000004: "RANK 2"}, ["2 (RANK 0)", "4 (RANK 2)"]),
+        ([(7, 0)], {}, ["0 (process 7)"]),
+        ([(7, 0), (8, 0)], {7: "python", 8: "python"}, ["0 (process 7)", "0 (process 8)"]),
+        ([("rank 0", 0), ("rank 1", 0)], {}, ["0 (process rank 0)", "0 (process rank 1)"]),
+        ([(7, 0), (7, 1)], {}, ["7"]),  # rows that do not agree tell no ordinal
+    ],
+)
+def test_a_merge_tools_process_number_is_not_shown_as_an_ordinal(
+    read: Read, rows: list[tuple[Any, Any]], names: dict[int, str], labels: list[str]
+) -> None:
+    told = [
+        {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
+        for pid, name in names.items()
+    ]
+    work = [_kernel(20 * i, stream=7, device=device) | {"pid": pid} for i, (pid, device) in enumerate(rows)]
+    assert [lane.device_label for lane in read([*told, *work]).events.lanes] == labels
+
+
 def test_tracks_written_alike_are_one(read: Read) -> None:
     assert len(read([_op(1, tid=5), _op(2, tid="5")]).events.lanes) == 1
 

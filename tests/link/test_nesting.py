@@ -159,3 +159,25 @@ def _ancestors(parent: list[int], row: int) -> list[int]:
     while (row := parent[row]) >= 0:
         found.append(row)
     return found
+
+
+def test_a_range_seen_through_owns_no_time_and_outlives_what_it_crosses() -> None:
+    """An operator [0, 40], a mark [10, 60] and a call [50, 55] in it: 40 to 50 and 55 to 60 are nobody's."""
+    events = table(
+        [
+            {"cat": "cpu_op", "name": "op", "ts": 0, "dur": 40, "pid": 1, "tid": 1},
+            {"cat": "user_annotation", "name": "ProfilerStep#1", "ts": 10, "dur": 50, "pid": 1, "tid": 1},
+            {"cat": "cuda_runtime", "name": "call", "ts": 50, "dur": 5, "pid": 1, "tid": 1},
+        ]
+    )
+    mark = np.array([name == "ProfilerStep#1" for name in events.names])[events.name]
+    found = nest(events, np.arange(3), see_through=mark)
+    p = found.pieces
+    assert list(zip(p.start_ns // 1000, p.end_ns // 1000, p.owner, strict=True)) == [
+        (0, 40, 0),
+        (40, 50, -1),
+        (50, 55, 2),
+        (55, 60, -1),
+    ]
+    assert (found.parent == -1).all()
+    assert found.crossing_count == 0

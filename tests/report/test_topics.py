@@ -131,6 +131,7 @@ WORDS = (
     | {idle.DEPENDENCY, idle.DEVICE_SIDE, idle.LATENCY, idle.ORPHAN, idle.TAIL}
     | {ranking.ORPHAN, ranking.UNATTRIBUTED, ranking.UNTRACKED, ranking.HOST, *get_args(ranking.By)}
     | {f"Ranked {what}" for what in ("operators", "kernels", "classes of work", "modules", "lines")}
+    | {"explained", "replay is exact", "undivided", "clamped", "not steady", "inferred waits", "host only"}
     | {"observed", "schedule", "modelled", "ok", "warn", "missing", "n/a", "latency", "warm-up", "set aside"}
 )
 

@@ -1,0 +1,72 @@
+"""How much of a path a terminal shows: runs, stretches of few runs, and joins."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepcrit.answers.critical import answer
+from stepcrit.model.section import Section
+from stepcrit.report.screen import Screen
+from stepcrit.report.text import render
+from tests.answers.drawn import Event, call, op, view_of, words, work
+
+
+def ping_pong(trips: int, *, back: bool) -> list[Event]:
+    """Host and device by turns, 20 a trip; with `back` the last trip comes back to the host as well."""
+    # host  |op 1|launch 2|sync ...17..|op 1|launch 2|sync ...
+    # s7                  [k ..... 16]               [k
+    chrome: list[Event] = []
+    for i in range(trips):
+        at = 20 * i
+        chrome += [op("op", at, at + 1), call("cudaLaunchKernel", (at + 1, at + 3), i + 1), work("k", (at + 3, at + 19), i + 1)]
+        if back or i < trips - 1:
+            chrome.append(call("cudaStreamSynchronize", (at + 3, at + 20), 1000 + i))
+    return [*chrome, op("op", 20 * trips - 1, 20 * trips)] if back else chrome  # fmt: skip
+
+
+def section(chrome: list[Event], start: str, *, full: bool = False) -> Section:
+    blocks = answer(view_of(chrome), full=full).blocks
+    (found,) = [block for block in blocks if isinstance(block, Section) and block.title.startswith(start)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("trips", "back", "shown", "left_out"),
+    [
+        (12, True, 25, 0),  # host, device, ... and the last return: 25 runs
+        (13, False, 25, 1),  # 26 runs
+    ],
+)
+def test_a_terminal_shows_the_25_longest_runs(trips: int, shown: int, left_out: int, *, back: bool) -> None:
+    found = section(ping_pong(trips, back=back), "Runs")
+    assert len(found.rows) == shown
+    assert [words(note).partition(" ")[0] for note in found.notes] == [str(left_out)] * bool(left_out)
+    assert [row[0] for row in found.rows] == sorted(row[0] for row in found.rows)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("trips", "back", "classes"),
+    [
+        # five runs are told as runs: host, device, host, device, host
+        (2, True, ["launch", "other kernel", "launch", "other kernel", "sync"]),
+        # four are few: the host's runs are divided by class
+        (2, False, ["host op", "launch", "other kernel", "sync", "host op", "launch", "other kernel"]),
+    ],
+)
+def test_fewer_than_five_runs_are_divided_by_class(trips: int, classes: list[str], *, back: bool) -> None:
+    assert [row[3] for row in section(ping_pong(trips, back=back), "Runs").rows] == classes
+
+
+@pytest.mark.parametrize(("kernels", "rest"), [(11, []), (12, ["… and 1 more row"]), (13, ["… and 2 more rows"])])
+def test_a_terminal_shows_the_ten_closest_joins(kernels: int, rest: list[str]) -> None:
+    """Every kernel but the first waited for the one before it and, before that, for its launch."""
+    # host  |l1 l2 l3 ... |
+    # s7                     [k1][k2][k3] ...
+    chrome = [op("op", 0, 100)]
+    for i in range(kernels):
+        chrome.append(call("cudaLaunchKernel", (2 * i, 2 * i + 1), i + 1))
+        chrome.append(work("k", (50 + 10 * i, 60 + 10 * i), i + 1))
+    screen = render(answer(view_of(chrome)), Screen()).decode().partition("Runner-up")[2]
+    assert [line.strip() for line in screen.splitlines() if "more row" in line] == rest
+    assert "more row" not in render(answer(view_of(chrome), full=True), Screen()).decode()
+    assert len(section(chrome, "Runner-up").rows) == kernels - 1
