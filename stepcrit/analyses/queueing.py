@@ -50,7 +50,7 @@ def analyze(view: StepGraph) -> Queueing:
     points = launch_points(view.built)
     launched = np.flatnonzero((points.at_ns >= 0) & (graph.kind >= NodeKind.KERNEL))
     start = graph.start_ns[launched]
-    inside = launched[(start > view.step.start_ns) & (start <= view.step.end_ns)]
+    inside = launched[(start >= view.step.start_ns) & (start < view.step.end_ns)]
     wait = graph.start_ns[inside] - points.at_ns[inside]
     floor = launch_floor(view.built)
     series = depth_series(points.at_ns[inside], graph.start_ns[inside])

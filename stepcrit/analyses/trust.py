@@ -53,7 +53,7 @@ def analyze(view: StepGraph) -> Trust:
     }
     graph = view.built.graph
     starts = (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1)
-    starts &= (graph.start_ns > view.step.start_ns) & (graph.start_ns <= view.step.end_ns)
+    starts &= (graph.start_ns >= view.step.start_ns) & (graph.start_ns < view.step.end_ns)
     gaps = view.built.arrivals.gap_ns[starts]
     return Trust(
         shares,

@@ -135,8 +135,9 @@ def _runs_section(view: StepGraph, *, full: bool) -> Section:
     )
     rest = view.step.elapsed_ns - sum(_int(r[1]) for r in shown)
     left_out = say(
-        "{} shorter runs, {} together, are left out: --full shows all",
+        "{} shorter {} left out, {} together: --full shows all",
         count(len(rows) - len(shown)),
+        text(plural(len(rows) - len(shown), "run is", "runs are")),
         ns(rest),
     )
     total = (None, view.step.elapsed_ns, "total", "", "", sum(len(run) for run in runs), "")

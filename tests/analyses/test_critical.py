@@ -141,3 +141,39 @@ def test_a_host_that_waits_for_the_device_in_every_step_does_not_carry_the_pace(
     view = Trace(trace(chrome), Options()).view(2)
     assert us_path(view)[0] == ["cudaDeviceSynchronize", 45, 46]  # its return, after the kernel's end
     assert critical.analyze(view).paced_by == Side.DEVICE
+
+
+@pytest.mark.parametrize(("trips", "capped"), [(19, False), (20, True)])
+def test_a_million_paths_are_counted_no_further(trips: int, *, capped: bool) -> None:
+    """In each trip the host waits for two queues that end at once: twice as many paths. 2**19 < 10**6 < 2**20."""
+    # host  |la 1|lb 1|sync ...9|      12 a trip
+    # s7         [a .........10]
+    # s20             [b ....10]
+    chrome = [event("cpu_op", "op", (0, 12 * trips), (1, 1))]
+    for i in range(trips):
+        at = 12 * i
+        chrome += [
+            event("cuda_runtime", "la", (at, at + 1), (1, 1), correlation=3 * i + 1),
+            event("cuda_runtime", "lb", (at + 1, at + 2), (1, 1), correlation=3 * i + 2),
+            event("cuda_runtime", "cudaDeviceSynchronize", (at + 2, at + 11), (1, 1), correlation=3 * i + 3),
+            event("kernel", "a", (at + 1, at + 10), (0, 7), correlation=3 * i + 1, stream=7),
+            event("kernel", "b", (at + 2, at + 10), (0, 20), correlation=3 * i + 2, stream=20),
+        ]
+    found = critical.analyze(Trace(trace(chrome), Options()).view())
+    assert (found.path_count_capped, found.path_count) == (capped, 10**6 if capped else 2**19)
+
+
+@pytest.mark.parametrize(("gap", "work"), [(50, WorkClass.STREAM_GAP), (51, WorkClass.UNEXPLAINED)])
+def test_a_gap_beyond_five_times_the_usual_is_unexplained(gap: int, work: WorkClass) -> None:
+    """Six kernels of one queue, launched ahead; five gaps of 10, which is usual, and one that is longer."""
+    chrome, end = [event("cpu_op", "op", (0, 20), (1, 1))], 30
+    for i, before in enumerate((0, 10, 10, 10, 10, 10, gap)):
+        start, end = end + before, end + before + 5
+        chrome += [
+            event("cuda_runtime", "l", (2 * i, 2 * i + 1), (1, 1), correlation=i + 1),
+            event("kernel", f"k{i}", (start, end), (0, 7), correlation=i + 1, stream=7),
+        ]
+    view = Trace(trace(chrome), Options()).view()
+    last = critical.path_rows(view)[-2]
+    assert (last["name"], last["kind"], last["length_ns"]) == ("k6", "gap", 1000 * gap)
+    assert last["class"] == work.label

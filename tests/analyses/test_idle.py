@@ -149,6 +149,33 @@ def test_activity_without_a_launch_ends_a_stretch_without_a_host_cause() -> None
     assert last == IdleStretch(5_000, 12_000, last.ended_by, {idle.ORPHAN: 7_000}, {})
 
 
+def test_host_that_waited_for_another_device_says_so() -> None:
+    """Device 0 is idle from 10 to 38; up to 30 its next launch waited, by way of the host, for device 1."""
+    # host   |op lx 2..4|ly 4..6|sync 6..........31|op 31..35|lz 35..37|op
+    # dev 0          [x 4..10]                                         [z 38..50]
+    # dev 1                 [y 6...............30]
+    chrome = [
+        event("user_annotation", "ProfilerStep#1", (0, 60), (1, 1)),
+        event("cpu_op", "op", (0, 60), (1, 1)),
+        event("cuda_runtime", "cudaLaunchKernel", (2, 4), (1, 1), correlation=1),
+        event("cuda_runtime", "cudaLaunchKernel", (4, 6), (1, 1), correlation=2),
+        event("cuda_runtime", "cudaDeviceSynchronize", (6, 31), (1, 1), correlation=3),
+        event("cuda_runtime", "cudaLaunchKernel", (35, 37), (1, 1), correlation=4),
+        event("kernel", "x", (4, 10), (0, 7), correlation=1, stream=7),
+        event("kernel", "y", (6, 30), (1, 7), correlation=2, stream=7),
+        event("kernel", "z", (38, 50), (0, 7), correlation=4, stream=7),
+    ]
+    _, between, _ = idle.analyze(view_of(chrome), "0").stretches
+    assert (between.start_ns, between.end_ns) == (10_000, 38_000)
+    assert between.cause_ns == {
+        "another device": 20_000,  # 10..30
+        "host: sync": 1_000,
+        "host: host op": 4_000,
+        "host: launch": 2_000,
+        "launch latency": 1_000,
+    }
+
+
 def test_device_that_did_nothing_is_one_tail() -> None:
     found = idle.analyze(view_of(equivalent(GOLDEN[1]["given"])), "5")
     assert found.by_cause_ns == {idle.TAIL: 60_000}

@@ -76,6 +76,30 @@ def test_join_names_the_binding_edge_the_next_and_the_margin(
     assert join.at_ns == 30_000
 
 
+def test_of_two_equal_runner_ups_the_better_known_is_named() -> None:
+    """What b waited for is a, until 50; its launch (by id) and the kernel before it (by order) were done at 12."""
+    # host  |op la 2..4|record 5..6|lc 6..7|wait 8..9|lb 10..12|
+    # s7             [a 4....................................50]
+    # s20                               [c 7......12]          [b 50..60]
+    args = {"device": 0, "stream": 20, "wait_on_stream": 7, "wait_on_cuda_event_record_corr_id": 2}
+    kind = "Stream Wait Event"
+    chrome = [
+        event("cpu_op", "op", (0, 60), (1, 1)),
+        event("cuda_runtime", "la", (2, 4), (1, 1), correlation=1),
+        event("cuda_runtime", "cudaEventRecord", (5, 6), (1, 1), correlation=2),
+        event("cuda_runtime", "lc", (6, 7), (1, 1), correlation=3),
+        event("cuda_runtime", "cudaStreamWaitEvent", (8, 9), (1, 1), correlation=4),
+        event("cuda_runtime", "lb", (10, 12), (1, 1), correlation=5),
+        event("cuda_sync", kind, (8, 9), (0, 7), correlation=4, cuda_sync_kind=kind, **args),
+        event("kernel", "a", (4, 50), (0, 7), correlation=1, stream=7),
+        event("kernel", "c", (7, 12), (0, 20), correlation=3, stream=20),
+        event("kernel", "b", (50, 60), (0, 20), correlation=5, stream=20),
+    ]
+    view = Trace(trace(chrome), Options()).view()
+    (join,) = joins.analyze(view)
+    assert told(view, join) == ("a", 38_000, EdgeKind.EVENT, EdgeKind.LAUNCH, Evidence.ID)
+
+
 def test_chain_with_one_predecessor_each_has_no_join() -> None:
     chrome = [
         event("cpu_op", "op", (0, 10), (1, 1)),

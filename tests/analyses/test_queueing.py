@@ -70,6 +70,23 @@ def test_floor_needs_twenty_launches_on_an_idle_queue() -> None:
     assert queueing.analyze(made(device[:19]).view()).floor_ns is None
 
 
+def test_a_window_holds_what_starts_from_its_opening_on() -> None:
+    """Step 1 is 42..72: g1, launched at 20, starts as it opens; g2 starts as it ends, in step 2."""
+    # host  |c0 ..10|c1 ..20|c2 ..30|
+    # s7              [g0 12..42][g1 42..72][g2 72..102]
+    chrome: list[Event] = []
+    for i in range(3):
+        span, start = (10 * i, 10 * i + 10), 12 + 30 * i
+        chrome += [
+            event("user_annotation", f"ProfilerStep#{i}", span, (1, 1)),
+            event("cuda_runtime", f"c{i}", span, (1, 1), correlation=i + 1),
+            event("kernel", f"g{i}", (start, start + 30), (0, 7), correlation=i + 1, stream=7),
+        ]
+    trace_ = Trace(trace(chrome), Options())
+    found = [queueing.analyze(trace_.view(i)) for i in range(3)]
+    assert [(q.count, q.launch_to_start_ns) for q in found] == [(1, 2_000), (1, 22_000), (1, 42_000)]
+
+
 def test_step_without_launched_work_has_no_queue() -> None:
     chrome = [event("cpu_op", "op", (0, 20), (1, 1))]
     found = queueing.analyze(Trace(trace(chrome), Options()).view())

@@ -123,6 +123,12 @@ def test_what_steady_steps_do_as_well_is_evidence_only_beyond_that() -> None:
     assert made["#2"].unexplained
 
 
+def test_what_takes_just_more_than_twice_the_usual_is_evidence() -> None:
+    starts = [0, 100, 1000, 1300, 1400, 1500, 1600]
+    each = [event("cpu_op", LOADER, start + 10, 41 if start == 1000 else 20, 2) for start in starts]
+    assert found(loop(SLOW, *each))["#2"].causes == {WAITING: 21_000}
+
+
 def test_a_call_too_short_to_matter_explains_nothing() -> None:
     assert found(loop(SLOW, event("cuda_runtime", "cudaMalloc", 150, 8, 2)))["#1"].unexplained
     assert not found(loop(SLOW, event("cuda_runtime", "cudaMalloc", 150, 9, 2)))["#1"].unexplained

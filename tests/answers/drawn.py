@@ -38,7 +38,9 @@ def call(name: str, span: Span, correlation: int) -> Event:
 
 def work(name: str, span: Span, correlation: int, *, stream: int = 7, device: int = 0) -> Event:
     """A copy, a fill or a kernel, as its name says."""
-    cat = next((c for sign, c in (("Memcpy", "gpu_memcpy"), ("Memset", "gpu_memset")) if sign in name), "kernel")
+    cat = next(
+        (c for sign, c in (("Memcpy", "gpu_memcpy"), ("Memset", "gpu_memset")) if sign in name), "kernel"
+    )
     return event(cat, name, span, (device, stream), correlation=correlation, stream=stream)
 
 

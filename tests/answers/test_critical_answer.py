@@ -11,17 +11,23 @@ from stepcrit.report.text import render
 from tests.answers.drawn import Event, call, op, view_of, words, work
 
 
-def ping_pong(trips: int, *, back: bool) -> list[Event]:
-    """Host and device by turns, 20 a trip; with `back` the last trip comes back to the host as well."""
-    # host  |op 1|launch 2|sync ...17..|op 1|launch 2|sync ...
-    # s7                  [k ..... 16]               [k
+def ping_pong(trips: int, *, tail: bool = False) -> list[Event]:
+    """Host and device by turns, 20 a trip; with `tail` a collective follows the last kernel on its queue."""
+    # host  |op 1|launch 2|sync ...17..|op 1|launch 2|            one run for each side and trip: 2 * trips;
+    # s7                  [k ..... 16]               [k ..... 16] communication is a run of its own
     chrome: list[Event] = []
     for i in range(trips):
         at = 20 * i
-        chrome += [op("op", at, at + 1), call("cudaLaunchKernel", (at + 1, at + 3), i + 1), work("k", (at + 3, at + 19), i + 1)]
-        if back or i < trips - 1:
+        chrome += [op("op", at, at + 1), call("cudaLaunchKernel", (at + 1, at + 3), i + 1)]
+        chrome.append(work("k", (at + 3, at + 19), i + 1))
+        if i < trips - 1:
             chrome.append(call("cudaStreamSynchronize", (at + 3, at + 20), 1000 + i))
-    return [*chrome, op("op", 20 * trips - 1, 20 * trips)] if back else chrome  # fmt: skip
+    end = 20 * trips - 1
+    last = [
+        call("cudaLaunchKernel", (end - 9, end - 8), 999),
+        work("ncclDevKernel_AllReduce", (end, end + 5), 999),
+    ]
+    return chrome + last * tail
 
 
 def section(chrome: list[Event], start: str, *, full: bool = False) -> Section:
@@ -30,34 +36,35 @@ def section(chrome: list[Event], start: str, *, full: bool = False) -> Section:
     return found
 
 
-@pytest.mark.parametrize(
-    ("trips", "back", "shown", "left_out"),
-    [
-        (12, True, 25, 0),  # host, device, ... and the last return: 25 runs
-        (13, False, 25, 1),  # 26 runs
-    ],
-)
-def test_a_terminal_shows_the_25_longest_runs(trips: int, shown: int, left_out: int, *, back: bool) -> None:
-    found = section(ping_pong(trips, back=back), "Runs")
-    assert len(found.rows) == shown
-    assert [words(note).partition(" ")[0] for note in found.notes] == [str(left_out)] * bool(left_out)
-    assert [row[0] for row in found.rows] == sorted(row[0] for row in found.rows)  # type: ignore[type-var]
+@pytest.mark.parametrize(("trips", "tail", "left_out"), [(12, True, []), (13, False, ["1"])])
+def test_a_terminal_shows_the_25_longest_runs_in_time_order(
+    trips: int, left_out: list[str], *, tail: bool
+) -> None:
+    """12 trips and a tail are 25 runs, 13 trips are 26; the first host run, 3 long, is the shortest."""
+    found = section(ping_pong(trips, tail=tail), "Runs")
+    assert len(found.rows) == 25
+    assert [words(note).partition(" ")[0] for note in found.notes] == left_out
+    starts = [int(str(row[0])) for row in found.rows]
+    assert starts == sorted(starts)
+    assert starts[0] == (3_000 if left_out else 0)
 
 
 @pytest.mark.parametrize(
-    ("trips", "back", "classes"),
+    ("tail", "classes"),
     [
-        # five runs are told as runs: host, device, host, device, host
-        (2, True, ["launch", "other kernel", "launch", "other kernel", "sync"]),
-        # four are few: the host's runs are divided by class
-        (2, False, ["host op", "launch", "other kernel", "sync", "host op", "launch", "other kernel"]),
+        # five runs are told as runs, each by the class that most of it is
+        (True, ["launch", "other kernel", "launch", "other kernel", "comm"]),
+        # four are few: the host's are divided by class
+        (False, ["host op", "launch", "other kernel", "sync", "host op", "launch", "other kernel"]),
     ],
 )
-def test_fewer_than_five_runs_are_divided_by_class(trips: int, classes: list[str], *, back: bool) -> None:
-    assert [row[3] for row in section(ping_pong(trips, back=back), "Runs").rows] == classes
+def test_fewer_than_five_runs_are_divided_by_class(classes: list[str], *, tail: bool) -> None:
+    assert [row[3] for row in section(ping_pong(2, tail=tail), "Runs").rows] == classes
 
 
-@pytest.mark.parametrize(("kernels", "rest"), [(11, []), (12, ["… and 1 more row"]), (13, ["… and 2 more rows"])])
+@pytest.mark.parametrize(
+    ("kernels", "rest"), [(11, []), (12, ["… and 1 more row"]), (13, ["… and 2 more rows"])]
+)
 def test_a_terminal_shows_the_ten_closest_joins(kernels: int, rest: list[str]) -> None:
     """Every kernel but the first waited for the one before it and, before that, for its launch."""
     # host  |l1 l2 l3 ... |

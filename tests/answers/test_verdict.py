@@ -51,9 +51,7 @@ def test_half_of_the_path_is_what_a_headline_needs(chrome: list[Event], expected
     assert told(chrome) == expected
 
 
-@pytest.mark.parametrize(
-    ("until", "largest"), [(31, "host op (0.31)"), (29, "launch (0.31)")]
-)
+@pytest.mark.parametrize(("until", "largest"), [(31, "host op (0.31)"), (29, "launch (0.31)")])
 def test_host_bound_names_the_hosts_largest_class(until: int, largest: str) -> None:
     """Host until 60, of that an operator until `until` and its call from there on; kernel 60..100."""
     chrome = [op("op", 0, until), call("cudaLaunchKernel", (until, 60), 1), work(GEMM, (60, 100), 1)]
@@ -70,9 +68,7 @@ def test_host_bound_names_the_hosts_largest_class(until: int, largest: str) -> N
         (46, ("host", "host-bound: the host is 0.54 of the critical path, most of it input (0.45)")),
     ],
 )  # fmt: skip
-def test_input_bound_means_that_no_class_has_more_of_the_path(
-    kernel: int, expected: tuple[str, str]
-) -> None:
+def test_input_bound_means_that_no_class_has_more_of_the_path(kernel: int, expected: tuple[str, str]) -> None:
     """The batch takes 45 and is the host's largest class; the kernel has one less, or one more."""
     # host  |next batch 0..45|op, call ..100-kernel|
     # s7                                           [kernel ..100]
@@ -125,7 +121,10 @@ def on_devices(count: int) -> list[Event]:
 
 def test_two_devices_tell_of_their_communication_the_busiest_first() -> None:
     of = "device {} communicates {}: 0 covered by computing, {} not covered"
-    assert evidence(on_devices(3), "communicates") == [of.format(2, 70_000, 70_000), of.format(1, 60_000, 60_000)]
+    assert evidence(on_devices(3), "communicates") == [
+        of.format(2, 70_000, 70_000),
+        of.format(1, 60_000, 60_000),
+    ]
     assert evidence(on_devices(1), "communicates") == [of.format(0, 50_000, 50_000)]
     assert evidence(one_chain(30, 20), "communicates") == []
 
@@ -139,7 +138,11 @@ def steps(cpu: int, gpu: int) -> list[Event]:
         span = (cpu * i, cpu * (i + 1))
         start = max(span[1], free)
         free = start + gpu
-        chrome += [note(f"ProfilerStep#{i}", *span), call("cudaLaunchKernel", span, i + 1), work(GEMM, (start, free), i + 1)]
+        chrome += [
+            note(f"ProfilerStep#{i}", *span),
+            call("cudaLaunchKernel", span, i + 1),
+            work(GEMM, (start, free), i + 1),
+        ]
     return chrome  # fmt: skip
 
 
@@ -155,4 +158,6 @@ def test_where_the_host_carries_the_pace_the_devices_part_is_told(
     cpu: int, gpu: int, share: float | None
 ) -> None:
     said = evidence(steps(cpu, gpu), "beside the next one", step=2)
-    assert [line.partition(" of the path")[0] for line in said] == ([f"the device's {share}"] if share else [])
+    assert [line.partition(" of the path")[0] for line in said] == (
+        [f"the device's {share}"] if share else []
+    )

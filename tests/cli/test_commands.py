@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 
 import stepcrit
 from stepcrit.cli.main import COMMANDS, run
+from stepcrit.cli.options import parse_floors
+from stepcrit.model.graph import EdgeKind
 
 ROOT = Path(__file__).parents[2]
 SIMULATED, RECORDED = ROOT / "fixtures" / "simulated", ROOT / "fixtures" / "recorded"
@@ -181,11 +185,35 @@ def test_module_and_line_groupings_name_the_users_own_code(capsys: pytest.Captur
     assert any("record_accumulation.py(" in r["name"] for r in lines)
 
 
-def test_help_of_every_command_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in COMMANDS:
-        text = out_of(capsys, command, "--help")
-        assert "stepcrit" in text
-        assert "Usage" in text
+@pytest.mark.parametrize(
+    "command", sorted({*COMMANDS} - {"demo"})
+)  # demo takes nothing to give an example of
+def test_help_of_every_command_has_examples_that_work(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of a trace are run on the demo's; those of nothing but words as they stand."""
+    demo = str(Path(stepcrit.__file__).parent / "data" / "demo.json.gz")
+    text = " ".join(out_of(capsys, command, "--help").split())
+    shown = re.search(r"Examples?: (.*?)(?: (?:Arguments|Options):|$)", text)
+    assert shown is not None
+    for example in re.split(r" *; | +\| +", shown[1]):
+        program, verb, *argv = shlex.split(example)
+        assert (program, verb) == ("stepcrit", command)
+        assert out_of(capsys, verb, *(demo if arg.startswith("trace.json") else arg for arg in argv))
+
+
+@pytest.mark.parametrize(
+    ("words", "floors"),
+    [
+        ("launch=5us", {EdgeKind.LAUNCH: 5_000}),
+        ("stream=750ns", {EdgeKind.STREAM: 750}),
+        ("event=1ms", {EdgeKind.EVENT: 1_000_000}),
+        ("handover=2us", {EdgeKind.HANDOVER: 2_000}),
+        ("handover=2us, launch=5us", {EdgeKind.HANDOVER: 2_000, EdgeKind.LAUNCH: 5_000}),
+    ],
+)
+def test_floors_are_named_by_what_they_delay(words: str, floors: dict[EdgeKind, int]) -> None:
+    assert parse_floors(words) == floors
 
 
 def test_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,6 +97,17 @@ def test_gap_behind_a_launch_of_less_than_fifty_is_no_sample() -> None:
     assert any(note.startswith("floor of stream edges: ") for note in notes)
 
 
+@pytest.mark.parametrize(("ahead", "floor"), [(50, {EdgeKind.STREAM: 1_950}), (49, {})])
+def test_gap_is_a_sample_if_its_launch_was_at_least_fifty_ahead(
+    ahead: int, floor: dict[EdgeKind, int]
+) -> None:
+    """Gaps 1..20, the last behind a launch `ahead` of its start: 20 samples (1 + 0.05 * 19), or one too few."""
+    chrome = deep_queue(21)
+    start = chrome[-1]["ts"]
+    chrome[-2] = call("l", start - ahead - 1, start - ahead, 21)
+    assert learned(chrome)[0] == floor
+
+
 def test_start_inside_its_own_call_is_no_sample() -> None:
     """It has no latency to learn from: the launch point is the start itself."""
     chrome = [

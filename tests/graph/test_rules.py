@@ -807,6 +807,35 @@ def test_short_call_at_the_full_depth_is_host_time() -> None:
     assert ("full", 1920, 1969) in drawn.path
 
 
+def full_from_1990(until: int, each: int) -> list[Event]:
+    """Kernels of `each`, of which one ends at 2004; at 1990, when the queue is full, a call begins."""
+    # host  |op  l1 l2 ... l959 |     full 1990...until|lb |      with 100 each 19 kernels have ended by 1990,
+    # s7     ......][k ........2004][k .....................      with 250 each 7: 940 or 952 are waiting
+    first = 2004 - each * (2004 // each)
+    calls = [call(LAUNCH, 2 * i, 2 * i + 1, i) for i in range(1, 960)]
+    kernels = [kernel("k", first + each * (i - 1), first + each * i, i) for i in range(1, 961)]
+    return [
+        op("op", 0, until + 60), *calls, call("full", 1990, until, 960), call("lb", until + 40, until + 42, 961),
+        *kernels, kernel("b", until + 45, until + 90, 961, stream=20),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("until", "each", "blocked"),
+    [
+        (2040, 100, True),  # a call of 50 was blocked
+        (2039, 100, False),  # one of 49 was not, in any way that matters
+        (2104, 250, True),  # it returned 100 after a kernel ended
+        (2105, 250, False),  # later is not for that reason
+    ],
+)
+def test_a_call_was_blocked_by_a_full_queue_if_long_and_back_soon(
+    until: int, each: int, *, blocked: bool
+) -> None:
+    edges = {("k", "full", Evidence.ORDER)} if blocked else set()
+    assert Drawn(full_from_1990(until, each)).edges(EdgeKind.BACKPRESSURE) == edges
+
+
 def test_call_at_a_full_queue_that_saw_nothing_retire_is_host_time() -> None:
     """From 1920 to 1990 some kernel must end for the call to have waited for it; the only one ends at 2004."""
     assert Drawn(full_queue(960, until=1990)).edges(EdgeKind.BACKPRESSURE) == set()

@@ -110,6 +110,14 @@ def test_markdown_holds_no_tag_or_mention_outside_code() -> None:
     assert not re.search(r"(?<!\\)<|(?<!\\)@|!\[|(?<!\\)\]\(|://", outside)
 
 
+@pytest.mark.parametrize(("rows", "folded"), [(20, False), (21, True)])
+def test_a_markdown_table_of_more_than_20_rows_is_folded(rows: int, *, folded: bool) -> None:
+    table = Section("t", (Column("a", "a", Unit.COUNT),), tuple((i,) for i in range(rows)))
+    lines = render(Document("v", (), (table,), {}), "md").decode().splitlines()
+    assert ("<details>" in lines, f"<summary>{rows} rows</summary>" in lines) == (folded, folded)
+    assert sum(line.startswith("| ") for line in lines) == rows + 2  # a header and its rule
+
+
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

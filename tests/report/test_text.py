@@ -139,6 +139,17 @@ def test_a_number_stays_with_its_unit() -> None:
     assert all(line.count("\u202fms") == line.count("123") for line in lines)
 
 
+@pytest.mark.parametrize(("length", "lines"), [(100, 1), (101, 2)])
+def test_prose_goes_no_wider_than_100_however_wide_the_terminal(length: int, lines: int) -> None:
+    """A hundred fit into one line, one more does not; a bar fills the same width."""
+    words = Sentence(f"{'nine more ' * 9}{'x' * (length - 90)}")
+    shown = _shown(Document("v", (), (Section("", notes=(words,)),), {}), Screen(200)).splitlines()
+    assert len(shown) == lines
+    assert max(len(line) for line in shown) == (100 if lines == 1 else 89)
+    bar = _shown(Document("v", (), (BAR,), {}), Screen(200)).splitlines()[1]
+    assert 90 < len(bar) <= 100
+
+
 def test_numbered_sentences_hang() -> None:
     note = Sentence("1  start the copy earlier, with more words than fit into the line")
     assert _shown(Document("v", (), (Section("Next", notes=(note,)),), {}), Screen(40)).splitlines()[1:] == [
