@@ -21,7 +21,16 @@ KINDS = {
     "cuda_sync": EventKind.SYNC,
     "python_function": EventKind.PYTHON,
 }
+Event = dict[str, Any]
+"""One event as a Chrome trace holds it."""
+
 DEVICE = (EventKind.KERNEL, EventKind.MEMCPY, EventKind.MEMSET)
+
+
+def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int] = (1, 1), **args: Any) -> Event:
+    """An event over a span at a place (pid, tid)."""
+    ids = {"pid": place[0], "tid": place[1], "args": args}
+    return {"cat": cat, "name": name, "ts": span[0], "dur": span[1] - span[0], **ids}
 
 
 def table(chrome: Sequence[Mapping[str, Any]], *, scale: int = 1000) -> EventTable:

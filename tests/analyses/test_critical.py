@@ -14,26 +14,12 @@ from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import Side
 from stepcrit.session import Options, Trace, load
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 PARTS = json.loads((ROOT / "tests" / "golden" / "parts.json").read_text(encoding="utf-8"))
 GOLDEN = [case for case in PARTS["steps"] if case["id"] in ("A06", "A07")]
 FILES = sorted((ROOT / "fixtures").glob("*/*.json.gz"))
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def pipeline(given: dict[str, int], count: int = 4) -> Trace:

@@ -17,26 +17,12 @@ from stepcrit.model.events import EventKind
 from stepcrit.model.section import Unit
 from stepcrit.model.trace import Device
 from stepcrit.session import load
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 FILES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/*.json.gz"))
 DEVICE, LAUNCHES, SYNC, OPS, MARKS, LINES, MODULES, COLLECTIVES, CLOCK, NESTING, COST = (
     "E101", "E102", "E103", "E104", "E105", "E107", "E108", "E109", "E111", "E112", "E114",
 )  # fmt: skip
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int] = (1, 1), **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def kernel(name: str, start: int, corr: int, stream: int = 7, **args: Any) -> Event:

@@ -15,9 +15,8 @@ from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.steps import StepOptions
 from stepcrit.model.steps import Boundary
 from stepcrit.session import Options, Trace, load
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 PARTS = json.loads((ROOT / "tests" / "golden" / "parts.json").read_text(encoding="utf-8"))
 GOLDEN = [case for case in PARTS["idle"] if "host" in case["given"]]
@@ -37,19 +36,6 @@ WORDS = {
     idle.STREAM_GAP: "device_side_unexplained",  # the golden cases name one cause for short and long ones
     idle.TAIL: "tail",
 }
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def equivalent(given: dict[str, Any]) -> list[Event]:

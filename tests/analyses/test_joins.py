@@ -12,23 +12,9 @@ from stepcrit.analyses.joins import Join
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.graph import EdgeKind, Evidence
 from stepcrit.session import Options, Trace, load
-from tests.builders import trace
+from tests.builders import event, trace
 
-Event = dict[str, Any]
 FILES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/*.json.gz"))
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def view_of(start: int, launched: int) -> StepGraph:

@@ -12,26 +12,12 @@ import pytest
 from stepcrit.analyses import queueing
 from stepcrit.analyses.queueing import depth_series
 from stepcrit.session import Options, Trace, load
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 PARTS = json.loads((ROOT / "tests" / "golden" / "parts.json").read_text(encoding="utf-8"))
 GOLDEN = [case for case in PARTS["idle"] if "host" not in case["given"]]
 FILES = sorted((ROOT / "fixtures" / "simulated").glob("*.json.gz"))
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def made(device: list[list[int]]) -> Trace:

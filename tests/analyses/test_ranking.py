@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,25 +16,11 @@ from stepcrit.graph.replay import Saving
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.session import Options, Trace, load
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 PARTS = json.loads((ROOT / "tests" / "golden" / "parts.json").read_text(encoding="utf-8"))
 FILES = sorted((ROOT / "fixtures").glob("*/*.json.gz"))
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def op(name: str, start: int, end: int) -> Event:

@@ -18,7 +18,7 @@ from stepcrit.model.events import EventKind
 from stepcrit.model.graph import NodeKind
 from stepcrit.model.steps import Boundary
 from stepcrit.session import Options, StepOptions, Trace, load
-from tests.builders import trace
+from tests.builders import event, trace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "simulated"
 TOLERANCE = 0.01  # of the period
@@ -83,19 +83,6 @@ def test_there_are_enough_real_changes_to_compare_with() -> None:
 
 
 # --- by hand -----------------------------------------------------------------------------------
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> dict[str, Any]:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def diamond() -> StepGraph:

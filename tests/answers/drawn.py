@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,15 +12,9 @@ from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.events import EventKind
 from stepcrit.model.section import Sentence
 from stepcrit.session import Options, Trace
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 Span = tuple[int, int]
-
-
-def event(cat: str, name: str, span: Span, place: tuple[int, int] = (1, 1), **args: Any) -> Event:
-    ids = {"pid": place[0], "tid": place[1], "args": args}
-    return {"cat": cat, "name": name, "ts": span[0], "dur": span[1] - span[0], **ids}
 
 
 def op(name: str, start: int, end: int) -> Event:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stepcrit.analyses import ranking
 from stepcrit.answers.advice import Next, what_next
 from stepcrit.answers.figures import figures
 from stepcrit.model.section import Sentence
 from stepcrit.session import Options, Trace
-from tests.builders import trace
-
-Event = dict[str, Any]
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int] = (1, 1), **args: Any) -> Event:
-    ids = {"pid": place[0], "tid": place[1], "args": args}
-    return {"cat": cat, "name": name, "ts": span[0], "dur": span[1] - span[0], **ids}
+from tests.builders import Event, event, trace
 
 
 def launched(op: str, work: Event, at: int) -> list[Event]:

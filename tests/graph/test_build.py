@@ -16,23 +16,9 @@ from stepcrit.link.linker import link
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import EdgeKind, NodeKind
 from stepcrit.session import load
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 FILES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/*.json.gz"))
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def op(name: str, start: int, end: int) -> Event:

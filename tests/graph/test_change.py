@@ -14,14 +14,9 @@ from stepcrit.graph.change import Applied, _times, apply_changes, parse_change, 
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.graph import NodeKind
 from stepcrit.session import Options, Trace
-from tests.builders import trace
+from tests.builders import event, trace
 
 CPP = "void gemm<int, (A)1 == 2>(std::array<char*, 3ul>)"
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> dict[str, Any]:
-    pid, tid = place
-    return {"cat": cat, "name": name, "ts": span[0], "dur": span[1] - span[0], "pid": pid, "tid": tid, "args": args}  # fmt: skip
 
 
 def step() -> StepGraph:

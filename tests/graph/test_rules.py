@@ -22,28 +22,14 @@ from stepcrit.graph.schedule import check_replay, lags
 from stepcrit.link.linker import link
 from stepcrit.model.events import EventTable
 from stepcrit.model.graph import EdgeKind, Evidence
-from tests.builders import trace
+from tests.builders import Event, event, trace
 
-Event = dict[str, Any]
 Path = list[tuple[str, int, int]]
 BWD = "autograd::engine::evaluate_function: MmBackward0"
 LAUNCH = "cudaLaunchKernel"
 TO_PAGEABLE = "Memcpy DtoH (Device -> Pageable)"
 TO_PINNED = "Memcpy DtoH (Device -> Pinned)"
 FROM_PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> Event:
-    pid, tid = place
-    return {
-        "cat": cat,
-        "name": name,
-        "ts": span[0],
-        "dur": span[1] - span[0],
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
 
 
 def op(name: str, start: int, end: int, tid: int = 1) -> Event:

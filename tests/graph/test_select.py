@@ -13,16 +13,11 @@ from stepcrit.graph.near import near_names
 from stepcrit.graph.select import PATTERN_SECONDS, Selection, Selector, parse_selector, select
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.session import Options, Trace
-from tests.builders import trace
+from tests.builders import event, trace
 
 US = 1000
 HOST, DEVICE = (1, 1), (0, 7)
 CPP = "void gemm<int, (A)1 == 2>(std::array<char*, 3ul>)"
-
-
-def event(cat: str, name: str, span: tuple[int, int], place: tuple[int, int], **args: Any) -> dict[str, Any]:
-    pid, tid = place
-    return {"cat": cat, "name": name, "ts": span[0], "dur": span[1] - span[0], "pid": pid, "tid": tid, "args": args}  # fmt: skip
 
 
 def op(name: str, start: int, end: int) -> dict[str, Any]:
