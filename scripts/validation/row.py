@@ -16,6 +16,7 @@ class Outcome:
         low_ns, high_ns: the predicted period, from optimistic to conservative.
         truth_ns: the period after the change was really made.
         noise_share: half the spread of the measured truth over it; 0 where it is exact.
+        rounding_ns: what rounding each changed duration to whole ns can come to in a period.
     """
 
     name: str
@@ -23,11 +24,12 @@ class Outcome:
     high_ns: int
     truth_ns: int
     noise_share: float = 0.0
+    rounding_ns: int = 1
 
     @property
     def inside(self) -> bool:
-        """Whether the truth lies in the interval, to the rounding of a period to a whole ns."""
-        return self.low_ns - 1 <= self.truth_ns <= self.high_ns + 1
+        """Whether the truth lies in the interval, to rounding."""
+        return self.low_ns - self.rounding_ns <= self.truth_ns <= self.high_ns + self.rounding_ns
 
     @property
     def error(self) -> float:

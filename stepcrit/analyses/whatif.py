@@ -18,11 +18,12 @@ from itertools import accumulate
 import numpy as np
 
 from stepcrit.graph.change import Applied, Change, apply_changes, put
+from stepcrit.graph.marks import Side
 from stepcrit.graph.path import PieceKind, critical_path
 from stepcrit.graph.replay import POLICIES, Replayer, Saving, Variant, replayer
 from stepcrit.graph.schedule import Arrivals, Lags, forward
 from stepcrit.graph.segments import gap_class, opened
-from stepcrit.graph.select import Side, together
+from stepcrit.graph.select import together
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.classes import WorkClass
@@ -225,6 +226,10 @@ def _arrivals(view: StepGraph, start: Int64Array, finish: Int64Array, delays: La
     gap = np.minimum(view.built.arrivals.gap_ns[graph.dst], delays.edge_ns)
     arrival = finish[graph.src] + delays.edge_ns
     binds = arrival == start[graph.dst]
+    # Where what bound before still does, a usual delay that just fits is no reason to call it a tie.
+    still = binds & view.built.arrivals.binds
+    kept = np.bincount(graph.dst[still], minlength=len(graph)) > 0
+    binds = np.where(kept[graph.dst], still, binds)
     carried = np.zeros(len(graph), np.int64)
     np.maximum.at(carried, graph.dst[binds], gap[binds])
     roots = np.diff(graph.dst_ptr) == 0

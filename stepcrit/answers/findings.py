@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepcrit.answers.words import count, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
-from stepcrit.model.graph import Evidence, Note
+from stepcrit.model.graph import EdgeKind, Evidence, Note
 from stepcrit.model.section import Finding
 
 CODES = {
@@ -59,6 +59,11 @@ def findings(view: StepGraph) -> tuple[Finding, ...]:
 
 def _to_know(view: StepGraph) -> str:
     """How dependencies by timing become known, where a profiler can record them."""
+    segments = view.segments
+    timed = segments.evidence == Evidence.TIMING
+    inside_graphs = timed & (segments.edge_kind == EdgeKind.STREAM)
+    if 2 * segments.length_ns[inside_graphs].sum() > segments.length_ns[timed].sum():
+        return "what waits for what inside a device graph is in no trace"
     if platform_of(view.trace) == Platform.CUDA:
         return "record with enable_cuda_sync_events=True to know"
     return "only the profiler for CUDA records what waits for what"

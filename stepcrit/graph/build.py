@@ -200,6 +200,11 @@ def _host_edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: Devi
         dst = threads.starting_from(int(scene.events.lane[wait.call]), wait.until_ns)
         if src >= 0 <= dst:
             edges.append((src + host_count, dst, int(wait.kind), int(wait.evidence)))
+    for release in claims.release:
+        src = device.ending_by(release.src, release.at_ns)
+        dst = threads.starting_from(release.lane, release.at_ns)
+        if src >= 0 <= dst:
+            edges.append((src + host_count, dst, int(release.kind), int(release.evidence)))
     for hand in claims.handover:
         src = threads.ending_by(hand.src_lane, hand.src_ns)
         dst = threads.starting_from(hand.dst_lane, hand.dst_ns)

@@ -15,10 +15,17 @@ from typing import Literal
 import numpy as np
 
 from stepcrit.errors import UsageError, quoted
-from stepcrit.graph.schedule import GapPolicy, Lags, lags, without
-from stepcrit.graph.select import Selection, Selector, Side, launch_entries, parse_selector, select, within
+from stepcrit.graph.marks import Side
+from stepcrit.graph.parts import keep_tails
+from stepcrit.graph.schedule import GapPolicy, Lags, unwaited, without
+from stepcrit.graph.select import Selection, launch_entries, select, within
+from stepcrit.graph.selector import Selector, parse_selector
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.graph import EdgeKind
+
+WAITS = (EdgeKind.SYNC, EdgeKind.BACKPRESSURE)
+"""Edges over which a host call waits for the device."""
 
 Operation = Literal["scale", "set", "add", "remove"]
 
@@ -48,6 +55,7 @@ class Applied:
         dur_ns: durations per node.
         gap_ns: residual gaps per node.
         removed: nodes whose gap and lag went with them.
+        dropped: edges that nothing waits over any more: the waits of removed calls.
         selections: what each change is applied to, in order.
         calls: entries of the launch calls that change along, by change.
         changed: (node, event row, ns) by which each entry grew, as three columns.
@@ -56,6 +64,7 @@ class Applied:
     dur_ns: Int64Array
     gap_ns: Int64Array
     removed: BoolArray
+    dropped: BoolArray
     selections: tuple[Selection, ...]
     calls: tuple[Int64Array, ...]
     changed: tuple[Int64Array, Int64Array, Int64Array]
@@ -63,8 +72,10 @@ class Applied:
     def delays(self, view: StepGraph, policy: GapPolicy) -> Lags:
         """The delays that replay uses after the changes."""
         arrivals = replace(view.built.arrivals, gap_ns=self.gap_ns)
-        delays = lags(view.built.graph, arrivals, policy)
-        return without(view.built.graph, delays, self.removed) if self.removed.any() else delays
+        delays = view.delays(policy, arrivals)
+        if self.removed.any():
+            delays = without(view.built.graph, delays, self.removed)
+        return unwaited(delays, self.dropped) if self.dropped.any() else delays
 
 
 def parse_change(operation: str, text: str) -> Change:
@@ -213,6 +224,7 @@ class _State:
         self.length = view.stretches.length_ns.copy()
         self.gap = view.built.arrivals.gap_ns.copy()
         self.removed = np.zeros(len(view.built.graph), np.bool_)
+        self.dropped = np.zeros(len(view.built.graph.src), np.bool_)
         self.gone = np.empty(0, np.int64)  # rows removed so far
         self.grown: list[tuple[Int64Array, Int64Array]] = []
         self.calls: list[Int64Array] = []
@@ -240,10 +252,20 @@ class _State:
         return calls[~self.fixed[self.view.stretches.node[calls]]]
 
     def _remove_gaps(self, selection: Selection) -> None:
+        returns = np.flatnonzero(selection.wait_nodes[self.view.stretches.node])
+        self._put(returns, np.zeros(len(returns), np.int64))
         on_device = self.view.stretches.on_device[selection.entry]
         self.removed[selection.node[on_device]] = True
+        self._drop_waits(selection.wait_nodes)
         self.gap[selection.gap_nodes] = 0
         self.gone = np.union1d(self.gone, selection.row[on_device])
+
+    def _drop_waits(self, nodes: BoolArray) -> None:
+        """What is not called does not wait: the thread goes on as soon as it gets there."""
+        graph = self.view.built.graph
+        waits = nodes[graph.dst] & np.isin(graph.edge_kind, WAITS)
+        others = np.bincount(graph.dst[~waits], minlength=len(graph)) > 0  # its thread's own order
+        self.dropped |= waits & others[graph.dst]
 
     def _put(self, entry: Int64Array, after: Int64Array) -> None:
         self.grown.append((entry, after - self.length[entry]))
@@ -258,7 +280,8 @@ class _State:
         dur = graph.dur_ns.copy()
         np.add.at(dur, every.node, self.length - every.length_ns)
         columns = (every.node[entry], every.row[entry], grown)
-        return Applied(np.maximum(dur, 0), self.gap, self.removed, selections, tuple(self.calls), columns)
+        dur = keep_tails(graph, np.maximum(dur, 0))
+        return Applied(dur, self.gap, self.removed, self.dropped, selections, tuple(self.calls), columns)
 
 
 _MOST_NS = 2.0**61

@@ -44,6 +44,17 @@ class WaitClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseClaim:
+    """The thread `lane` could not go on past `at_ns` before device activity `src` had ended; it did not block."""
+
+    src: int
+    lane: int
+    at_ns: int
+    kind: EdgeKind
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
 class HandoverClaim:
     """The thread `dst_lane` was idle from `idle_ns` to `dst_ns`, until `src_lane` had reached `src_ns`."""
 
@@ -62,5 +73,6 @@ class Claims:
     device: list[DeviceClaim] = field(default_factory=list)
     launch: list[LaunchClaim] = field(default_factory=list)
     wait: list[WaitClaim] = field(default_factory=list)
+    release: list[ReleaseClaim] = field(default_factory=list)
     handover: list[HandoverClaim] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)

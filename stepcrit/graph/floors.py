@@ -6,10 +6,15 @@ node of its own here, so its edge has no delay to learn.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from stepcrit.graph.build import TraceGraph
 from stepcrit.model.graph import EdgeKind, Note
+
+LONGEST_USUAL_NS = 20_000
+"""A longer delay is no normal delay of its class (methods B.7)."""
 
 PERCENTILE = 5
 MIN_SAMPLES = 20
@@ -36,6 +41,19 @@ def launch_floor(built: TraceGraph) -> int | None:
     """The trace's normal launch latency in ns; None below MIN_SAMPLES."""
     waits = _launch_waits(built)
     return int(np.percentile(waits, PERCENTILE)) if len(waits) >= MIN_SAMPLES else None
+
+
+def usual_delays(built: TraceGraph, usual_gaps: Mapping[int, float]) -> dict[int, int]:
+    """What an edge of each kind brings when it binds, in ns, for the conservative end of predictions.
+
+    Args:
+        built: the graph.
+        usual_gaps: median residual gap by EdgeKind, from `segments.usual_gaps`; a kind without one has
+            no usual delay.
+    """
+    graph, phi = built.graph, built.arrivals.phi_ns
+    floor = {kind: int(phi[graph.edge_kind == kind].max(initial=0)) for kind in usual_gaps}
+    return {kind: min(int(gap) + floor[kind], LONGEST_USUAL_NS) for kind, gap in usual_gaps.items()}
 
 
 def _launch_waits(built: TraceGraph) -> np.typing.NDArray[np.int64]:

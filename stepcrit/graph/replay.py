@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.schedule import GapPolicy, Lags, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import BoolArray, Int64Array
@@ -172,5 +173,6 @@ def _steady_boundaries(view: StepGraph) -> list[Step]:
 
 def scaled(view: StepGraph, part_ns: Int64Array, numerator: int, denominator: int) -> Int64Array:
     """Durations with `numerator/denominator` of `part_ns` taken off each node (rounded down)."""
-    shorter: Int64Array = view.built.graph.dur_ns - part_ns * numerator // denominator
-    return np.maximum(shorter, 0)
+    graph = view.built.graph
+    shorter: Int64Array = graph.dur_ns - part_ns * numerator // denominator
+    return keep_tails(graph, np.maximum(shorter, 0))

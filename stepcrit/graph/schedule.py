@@ -23,6 +23,9 @@ from stepcrit.model.graph import EdgeKind, Graph
 GapPolicy = Literal["join", "edge"]
 """join: the gap stays whoever binds next (conservative); edge: it goes with the binding edge (optimistic)."""
 
+Usual = Mapping[int, int]
+"""The delay that an edge of a class usually brings when it binds, by EdgeKind, in ns."""
+
 Floors = Mapping[EdgeKind, int]
 """The normal delay of an edge class in ns, taken out of the gap."""
 
@@ -68,10 +71,25 @@ def observe(graph: Graph, floors: Floors | None = None) -> Arrivals:
     return arrivals
 
 
-def lags(graph: Graph, arrivals: Arrivals, policy: GapPolicy) -> Lags:
-    """The delays that replay uses: how much of the gap each edge carries depends on the policy."""
+def lags(graph: Graph, arrivals: Arrivals, policy: GapPolicy, usual: Usual | None = None) -> Lags:
+    """The delays that replay uses: how much of the gap each edge carries depends on the policy.
+
+    Args:
+        graph: the graph.
+        arrivals: from `observe`.
+        policy: who keeps the gap.
+        usual: what an edge that takes over brings at least under "join", as far as the schedule left room
+            for it: a launch that comes to bind has its latency, though the queue that bound before had none.
+    """
     gap = arrivals.gap_ns[graph.dst]
     carried = gap if policy == "join" else np.where(arrivals.binds, gap, 0)
+    if policy == "join" and usual:
+        table = np.zeros(max(EdgeKind) + 1, np.int64)
+        for kind, ns in usual.items():
+            table[kind] = ns
+        room = graph.start_ns[graph.dst] - graph.end_ns[graph.src] - arrivals.phi_ns
+        brought = np.minimum(table[graph.edge_kind] - arrivals.phi_ns, room)
+        carried = np.where(arrivals.binds, carried, np.maximum(carried, brought))
     roots = np.diff(graph.dst_ptr) == 0
     return Lags(arrivals.phi_ns + carried, np.where(roots, arrivals.gap_ns, 0))
 
@@ -82,6 +100,11 @@ def without(graph: Graph, delays: Lags, nodes: BoolArray) -> Lags:
         np.where(nodes[graph.dst], 0, delays.edge_ns),
         np.where(nodes, 0, delays.origin_ns),
     )
+
+
+def unwaited(delays: Lags, edges: BoolArray) -> Lags:
+    """The same delays, but for `edges`, over which nothing waits any more; each target needs another edge."""
+    return Lags(np.where(edges, -FAR, delays.edge_ns), delays.origin_ns)
 
 
 def forward(graph: Graph, dur_ns: Int64Array, delays: Lags) -> Int64Array:

@@ -9,40 +9,21 @@ where it has anything there, else on the host.
 
 from __future__ import annotations
 
-import fnmatch
 import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from stepcrit.errors import UsageError, quoted
+from stepcrit.graph.marks import Marked, Side, mark
 from stepcrit.graph.near import could_be
 from stepcrit.graph.segments import gap_class_of_nodes
+from stepcrit.graph.selector import PREFIXES, Selector
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.link.nesting import inherit
-from stepcrit.link.source import frame_label
-from stepcrit.model.arrays import NONE, BoolArray, Int64Array
-from stepcrit.model.classes import WorkClass
-from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
-
-Side = Literal["auto", "device", "host", "both"]
-PREFIXES = ("re", "class", "module", "stream", "step", "line")
-PATTERN_SECONDS = 2.0
-"""A user's regular expression may look at all names for this long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selector:
-    """What the user typed: `kind` is "name" or one of PREFIXES."""
-
-    kind: str
-    pattern: str
-
-    def __str__(self) -> str:
-        return self.pattern if self.kind == "name" else f"{self.kind}:{self.pattern}"
+from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.events import DEVICE_KINDS
+from stepcrit.model.graph import NodeKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +39,7 @@ class Selection:
             what is nested in it, a piece of untracked time) have the same number.
         device_count, host_count: distinct device activities and host ranges.
         gap_nodes: nodes whose gap is selected (classes of gaps only).
+        wait_nodes: returns of blocking calls that are selected: were the call gone, it would not wait.
         total_ns: sum of the entries (and gaps).
         on_path_ns: part of them on the view's critical path.
     """
@@ -70,34 +52,9 @@ class Selection:
     device_count: int
     host_count: int
     gap_nodes: BoolArray
+    wait_nodes: BoolArray
     total_ns: int
     on_path_ns: int
-
-
-def parse_selector(text: str) -> Selector:
-    """A selector from its text: an exact name or glob, or `prefix:pattern`.
-
-    >>> parse_selector("class:gemm"), parse_selector("aten::mm")
-    (Selector(kind='class', pattern='gemm'), Selector(kind='name', pattern='aten::mm'))
-    """
-    prefix, colon, rest = text.partition(":")
-    if colon and prefix in PREFIXES and not rest.startswith(":"):
-        return Selector(prefix, rest)
-    return Selector("name", text)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Marked:
-    """Rows that a selector marks: device activities, and host ranges whose time counts.
-
-    `whole` says which host row each host row is a part of, where that is not itself.
-    """
-
-    device: BoolArray
-    host: BoolArray
-    untracked: bool = False
-    gaps: frozenset[int] = frozenset()
-    whole: Int64Array | None = None
 
 
 def select(view: StepGraph, selector: Selector, *, side: Side = "auto", self_only: bool = False) -> Selection:
@@ -112,227 +69,48 @@ def select(view: StepGraph, selector: Selector, *, side: Side = "auto", self_onl
     Raises:
         UsageError: nothing matches; the error offers near names.
     """
-    marked = _mark(view, selector, self_only=self_only, side=side)
+    marked = mark(view, selector, self_only=self_only, side=side)
     return _selection(view, marked, selector)
 
 
-def _mark(view: StepGraph, selector: Selector, *, self_only: bool, side: Side) -> _Marked:
-    if selector.kind in ("name", "re"):
-        return _by_name(view, _name_test(view, selector), self_only=self_only, side=side)
-    marks: dict[str, Callable[[StepGraph, str], _Marked]] = {
-        "class": _by_class,
-        "module": _by_module,
-        "stream": _by_stream,
-        "step": _by_step,
-        "line": _by_line,
-    }
-    marked = marks[selector.kind](view, selector.pattern)
-    return marked if selector.kind == "class" and side == "auto" else _one_side(marked, side)
-
-
-def _one_side(marked: _Marked, side: Side) -> _Marked:
-    """Device where there is any, else host; or as the user chose."""
-    none = np.zeros(len(marked.device), np.bool_)
-    on_device = side == "device" or (side == "auto" and bool(marked.device.any()))
-    if side == "both":
-        return marked
-    if on_device:
-        return _Marked(marked.device, none, untracked=False, gaps=marked.gaps)
-    return _Marked(none, marked.host, marked.untracked, marked.gaps)
-
-
-def _name_test(view: StepGraph, selector: Selector) -> BoolArray:
-    """Which interned names match: exactly, or else as a glob, or as a regular expression in limited time."""
-    names = view.trace.events.names
-    if selector.kind == "re":
-        return _regex_test(names, selector.pattern)
-    exact = np.array([name == selector.pattern for name in names], np.bool_)
-    if exact.any():
-        return exact
-    glob = re.compile(fnmatch.translate(selector.pattern))
-    return np.array([bool(glob.match(name)) for name in names], np.bool_)
-
-
-def _regex_test(names: tuple[str, ...], pattern: str) -> BoolArray:
-    import regex  # noqa: PLC0415 - unlike re it can be given a time limit
-
-    until = time.monotonic() + PATTERN_SECONDS
-    try:
-        compiled = regex.compile(pattern)
-        found = [bool(compiled.search(name, timeout=_left(until))) for name in names]
-    except (regex.error, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise UsageError(f"{quoted(pattern)} is not a regular expression: {why}") from error
-    except TimeoutError as error:
-        raise UsageError(
-            f"the pattern {quoted(pattern)} takes too long", do="write it without nested repetition"
-        ) from error
-    return np.array(found, np.bool_)
-
-
-def _left(until: float) -> float:
-    """Seconds until then.
-
-    Raises:
-        TimeoutError: none are left.
-    """
-    left = until - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _by_name(view: StepGraph, named: BoolArray, *, self_only: bool, side: Side) -> _Marked:
-    """Kernels by their own name; operators by what they launch, and by their host time where they launch nothing."""
-    events = view.trace.events
-    none = np.zeros(len(events), np.bool_)
-    mine = named[events.name] if len(events) else none
-    op = mine & events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
-    call = mine & events.is_kind(EventKind.RUNTIME)
-    device = events.is_kind(*DEVICE_KINDS) & (mine | _launched(view, op, self_only=self_only))
-    if side == "device":
-        # A call has no other side: its time is meant, unless the name means device work as well.
-        return _ranges(view, none if device.any() else call, device, self_only=self_only)
-    if side == "auto":
-        op = op & (_launched_inside(view) == 0)
-    return _ranges(view, op | call, none if side == "host" else device, self_only=self_only)
-
-
-def _ranges(view: StepGraph, ranges: BoolArray, device: BoolArray, *, self_only: bool) -> _Marked:
-    """Host ranges with what is nested in them, each an activity, or only they and the calls they own."""
-    links, at = view.links, np.arange(len(ranges))
-    around = _around(view, ranges)
-    if self_only:
-        whole = inherit(np.where(ranges, at, NONE), links.parent, links.depth)
-        return _Marked(device, ranges | (around & _owned(view, ranges)), whole=whole)
-    nested = (links.parent >= 0) & around[links.parent]
-    whole = inherit(np.where(ranges & ~nested, at, NONE), links.parent, links.depth)
-    return _Marked(device, around, whole=whole)
-
-
-def _launched(view: StepGraph, op: BoolArray, *, self_only: bool) -> BoolArray:
-    """What is launched inside operators, or by the calls that they own."""
-    launch = view.links.launch
-    by = _owned(view, op) if self_only else _around(view, op)
-    found: BoolArray = (launch >= 0) & by[launch]
-    return found
-
-
-def _owned(view: StepGraph, ranges: BoolArray) -> BoolArray:
-    """Runtime calls whose innermost operator, or range of any kind, is one of `ranges`."""
-    events, links = view.trace.events, view.links
-    call = events.is_kind(EventKind.RUNTIME)
-    range_of = np.where(call | ~events.is_kind(*HOST_KINDS), NONE, np.arange(len(ranges)))
-    inner = inherit(range_of, links.parent, links.depth)
-    found: BoolArray = call & (((links.op >= 0) & ranges[links.op]) | ((inner >= 0) & ranges[inner]))
-    return found
-
-
-def _around(view: StepGraph, rows: BoolArray) -> BoolArray:
-    """Host rows that are, or lie in, one of `rows`."""
-    own = np.where(rows, np.arange(len(rows)), NONE)
-    inside: BoolArray = inherit(own, view.links.parent, view.links.depth) >= 0
-    return inside & view.trace.events.is_kind(*HOST_KINDS)
-
-
-def _launched_inside(view: StepGraph) -> Int64Array:
-    """How many device activities are launched inside each host row, nested ones included."""
-    links = view.links
-    counts = np.zeros(len(links.parent), np.int64)
-    np.add.at(counts, links.launch[links.launch >= 0], 1)
-    for level in range(int(links.depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero((links.depth == level) & (links.parent >= 0))
-        np.add.at(counts, links.parent[rows], counts[rows])
-    return counts
-
-
-def _by_class(view: StepGraph, wanted: str) -> _Marked:
-    """A class by its label; `optimizer` and `comm` include their host halves, `gap` all gaps, `compute` all kernels."""
-    classes = [w for w in WorkClass if wanted in (w.label, w.label.partition(" (")[0], w.group)]
-    if not classes:
-        labels = sorted({w.label for w in WorkClass} | {w.group for w in WorkClass})
-        raise UsageError(f"no class {wanted!r}", do=f"classes: {', '.join(labels)}")
-    events = view.trace.events
-    rows = np.isin(view.links.work, np.array([int(w) for w in classes], np.int8))
-    gaps = frozenset(int(w) for w in classes if w.group == "gap")
-    host = rows & events.is_kind(*HOST_KINDS)
-    return _Marked(rows & events.is_kind(*DEVICE_KINDS), host, WorkClass.UNTRACKED in classes, gaps)
-
-
-def _by_module(view: StepGraph, wanted: str) -> _Marked:
-    names, links = view.links.module_names, view.links
-    if not names:
-        raise UsageError("no modules in this trace", do="record with with_stack=True, or use record_function")
-    matching = np.array([fnmatch.fnmatchcase(name, wanted) for name in names], np.bool_)
-    rows = (links.module >= 0) & matching[links.module]
-    return _sides(view, rows)
-
-
-def _by_line(view: StepGraph, wanted: str) -> _Marked:
-    events, frame = view.trace.events, view.links.frame
-    if (frame < 0).all():
-        raise UsageError("no Python lines in this trace", do="record with with_stack=True")
-    labels = [frame_label(name) for name in events.names]
-    matching = np.array([wanted in label or fnmatch.fnmatchcase(label, wanted) for label in labels], np.bool_)
-    return _sides(view, (frame >= 0) & matching[events.name[np.maximum(frame, 0)]])
-
-
-def _by_stream(view: StepGraph, wanted: str) -> _Marked:
-    events = view.trace.events
-    mine = np.array([str(lane.stream) == wanted for lane in events.lanes], np.bool_)
-    none = np.zeros(len(events), np.bool_)
-    return _Marked(events.is_kind(*DEVICE_KINDS) & mine[events.lane] if len(events) else none, none)
-
-
-def _by_step(view: StepGraph, wanted: str) -> _Marked:
-    """Device activities launched in one step's host window."""
-    events, launch = view.trace.events, view.links.launch
-    steps = [
-        s for s in view.steps if wanted in (s.label, s.label.partition("#")[2], s.label.rpartition(" ")[2])
-    ]
-    if not steps:
-        raise UsageError(f"no step {wanted!r}", do=f"steps: {', '.join(s.label for s in view.steps)}")
-    issued = events.start_ns[np.maximum(launch, 0)]
-    rows = (launch >= 0) & (issued >= steps[0].host_start_ns) & (issued < steps[0].host_end_ns)
-    start, end = steps[0].host_start_ns, steps[0].host_end_ns
-    host = events.is_kind(*HOST_KINDS) & (events.start_ns >= start) & (events.end_ns <= end)
-    return _Marked(rows, host)
-
-
-def _sides(view: StepGraph, rows: BoolArray) -> _Marked:
-    events = view.trace.events
-    return _Marked(rows & events.is_kind(*DEVICE_KINDS), rows & events.is_kind(*HOST_KINDS))
-
-
-def _selection(view: StepGraph, marked: _Marked, selector: Selector) -> Selection:
+def _selection(view: StepGraph, marked: Marked, selector: Selector) -> Selection:
     """Marked rows as entries on nodes."""
     every = view.stretches
-    rows = np.where(every.on_device, marked.device[every.row], marked.host[every.row])
+    graph, waits = view.built.graph, view.built.graph.kind == NodeKind.SYNC
+    returns = np.zeros_like(marked.host) if marked.returns is None else marked.returns
+    host = np.where(waits[every.node], returns[every.row], marked.host[every.row])
+    rows = np.where(every.on_device, marked.device[every.row], host)
     entry = np.flatnonzero(np.where(every.row >= 0, rows, marked.untracked))
     row = every.row[entry]
     gap_nodes = _gap_nodes(view, marked.gaps)
-    if not entry.size and not gap_nodes.any():
+    waits &= (marked.host | returns)[graph.row]
+    if not entry.size and not gap_nodes.any() and not waits.any():
         raise UsageError(f"nothing matches {quoted(str(selector))}", do=_instead(view, selector))
     activity = every.piece[entry]
     if marked.whole is not None:
         activity = np.where(every.on_device[entry] | (row < 0), activity, marked.whole[row])
-    return _of(view, entry, activity, gap_nodes)
+    return _of(view, entry, activity, gap_nodes, waits)
 
 
 def within(view: StepGraph, selection: Selection, nodes: BoolArray) -> Selection:
     """The part of a selection that lies on some nodes; it may be nothing."""
     mine = nodes[selection.node]
-    return _of(view, selection.entry[mine], selection.activity[mine], selection.gap_nodes & nodes)
+    gaps, waits = selection.gap_nodes & nodes, selection.wait_nodes & nodes
+    return _of(view, selection.entry[mine], selection.activity[mine], gaps, waits)
 
 
 def together(view: StepGraph, selections: Sequence[Selection], *more: Int64Array) -> Selection:
     """Selections as one, and more entries; what several mean counts once."""
     entry = np.unique(np.concatenate([*(s.entry for s in selections), *more]))
-    gaps = np.logical_or.reduce([s.gap_nodes for s in selections])
-    return _of(view, entry, view.stretches.piece[entry], gaps)
+    gaps, waits = (
+        np.logical_or.reduce([getattr(s, name) for s in selections]) for name in ("gap_nodes", "wait_nodes")
+    )
+    return _of(view, entry, view.stretches.piece[entry], gaps, waits)
 
 
-def _of(view: StepGraph, entry: Int64Array, activity: Int64Array, gap_nodes: BoolArray) -> Selection:
+def _of(
+    view: StepGraph, entry: Int64Array, activity: Int64Array, gap_nodes: BoolArray, wait_nodes: BoolArray
+) -> Selection:
     """A selection of entries and gaps, counted and measured."""
     every = view.stretches
     node, row, length = every.node[entry], every.row[entry], every.length_ns[entry]
@@ -346,6 +124,7 @@ def _of(view: StepGraph, entry: Int64Array, activity: Int64Array, gap_nodes: Boo
         len(np.unique(row[on_device])),
         len(np.unique(row[~on_device & (row >= 0)])),
         gap_nodes,
+        wait_nodes,
         int(length.sum() + view.built.arrivals.gap_ns[gap_nodes].sum()),
         _on_path(view, node, row, gap_nodes),
     )

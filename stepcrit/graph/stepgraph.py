@@ -11,8 +11,9 @@ import numpy as np
 from stepcrit.errors import UsageError
 from stepcrit.graph.build import TraceGraph
 from stepcrit.graph.drag import Drag, Slack, drag, slack
+from stepcrit.graph.floors import usual_delays
 from stepcrit.graph.path import Path, critical_path
-from stepcrit.graph.schedule import GapPolicy, Lags, lags
+from stepcrit.graph.schedule import Arrivals, GapPolicy, Lags, lags
 from stepcrit.graph.segments import Segments, segments_of, usual_gaps
 from stepcrit.graph.stretches import Stretches, stretches_of
 from stepcrit.link.steps import boundary_rows
@@ -82,9 +83,14 @@ class StepGraph:
         row = int(self.built.graph.row[node])
         return self.trace.events.name_of(row) if row >= 0 else "untracked"
 
-    def delays(self, policy: GapPolicy) -> Lags:
-        """The fixed delays that replay uses under a gap policy."""
-        return lags(self.built.graph, self.built.arrivals, policy)
+    @cached_property
+    def usual_delays(self) -> Mapping[int, int]:
+        """What an edge that comes to bind brings at least under the conservative policy, by kind, in ns."""
+        return usual_delays(self.built, self.usual_gaps)
+
+    def delays(self, policy: GapPolicy, arrivals: Arrivals | None = None) -> Lags:
+        """The fixed delays that replay uses under a gap policy; of changed arrivals, if given."""
+        return lags(self.built.graph, arrivals or self.built.arrivals, policy, self.usual_delays)
 
     @cached_property
     def slack(self) -> Slack:

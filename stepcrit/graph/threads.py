@@ -61,7 +61,7 @@ class ThreadNodes:
 def collect_cuts(
     events: EventTable, claims: Claims, boundaries: Iterable[tuple[int, int]]
 ) -> dict[int, Cuts]:
-    """Cuts per lane: launch points, waits, hand-overs, and the instants that steps end at."""
+    """Cuts per lane: launch points, waits, releases, hand-overs, and the instants that steps end at."""
     cuts: dict[int, Cuts] = defaultdict(Cuts)
     for claim in claims.launch:
         cuts[claim.lane].at.add(claim.at_ns)
@@ -74,6 +74,8 @@ def collect_cuts(
         lane.sync[wait.until_ns] = wait.call
         if end == wait.until_ns:
             lane.empty.add(end)
+    for release in claims.release:
+        cuts[release.lane].at.add(release.at_ns)
     for hand in claims.handover:
         cuts[hand.src_lane].at.add(hand.src_ns)
         cuts[hand.src_lane].anchors.add(hand.src_ns)

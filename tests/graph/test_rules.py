@@ -911,3 +911,40 @@ def test_merging_host_nodes_leaves_device_time_on_the_path_alone(case: Case) -> 
         device &= path.kind == PieceKind.NODE
         spans.append(list(zip(path.start_ns[device].tolist(), path.end_ns[device].tolist(), strict=True)))
     assert spans[0] == spans[1]
+
+
+# graph   |   g 10..20, then b 21..31 beside a 21..61, c 32..52 after b, d 63..80 after both: one launch, one queue
+def branches(*, a_ends: int = 61, graph: bool = True, strict: bool = False) -> Drawn:
+    correlation = [1, 1, 1, 1, 1] if graph else [1, 2, 3, 4, 5]
+    spans = {"g": (10, 20), "b": (21, 31), "a": (21, a_ends), "c": (32, 52), "d": (63, 80)}
+    parts = zip(spans.items(), correlation, strict=True)
+    drawn = [
+        op("op", 0, 8),
+        *(call("cudaGraphLaunch", 1 + i, 2 + i, i) for i in sorted({*correlation})),
+        *(kernel(name, *span, corr) for (name, span), corr in parts),
+    ]
+    return Drawn(drawn, rules=Rules(strict=strict))
+
+
+def test_node_of_a_graph_waits_for_its_own_branch_and_not_for_the_middle_of_another() -> None:
+    assert branches().edges(EdgeKind.STREAM) == {
+        ("g", "b", Evidence.ORDER),
+        ("g", "a", Evidence.TIMING),
+        ("b", "c", Evidence.ORDER),
+        ("c", "d", Evidence.ORDER),
+        ("a", "d", Evidence.ORDER),
+    }
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        pytest.param(branches(a_ends=37), id="overlap of 5: a dependent launch may do that"),
+        pytest.param(branches(graph=False), id="launched one by one: a queue keeps their order"),
+        pytest.param(branches(strict=True), id="strict: nothing rests on timing alone"),
+    ],
+)
+def test_otherwise_an_overlapping_activity_waits_for_the_one_before_it_in_its_queue(drawn: Drawn) -> None:
+    edges = drawn.edges(EdgeKind.STREAM)
+    assert ("a", "c", Evidence.ORDER) in edges
+    assert not any(evidence == Evidence.TIMING and v == "c" for _, v, evidence in edges)

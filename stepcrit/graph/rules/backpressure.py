@@ -1,15 +1,20 @@
-"""E9: a launch call that found the launch queue full returns only when an earlier activity retires.
+"""E9: a launch call that found the launch queue full returns only when an earlier submission retires.
 
-CUDA holds about a thousand outstanding operations per channel (the limit seen in public traces is
-1023 activities; graphs count differently, so it can look a little smaller). A long launch call
-below that depth is host time, whatever it did; at the limit it is device time.
+A queue holds a fixed number of submissions that have not ended; CUDA's is about a thousand. Where one
+filled up, the trace shows its depth: many calls return just when the submission that many places before
+them has ended, none ever has more in front of it, and those calls are long. Then every launch of the
+queue waits for the submission so many places before it, whether or not that delayed it this time. Where
+the depth cannot be read off like this (event records take places too, and are not shown), a long call
+at CUDA's depth still was blocked; below that depth a long call is host time, whatever it did.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from stepcrit.graph.claims import Claims, WaitClaim
+from stepcrit.graph.claims import Claims, ReleaseClaim, WaitClaim
 from stepcrit.graph.scene import Queue, Scene
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.graph import EdgeKind, Evidence
@@ -18,29 +23,130 @@ FULL_DEPTH = 900
 """Outstanding activities from which on a queue counts as full."""
 
 LONG_CALL_NS = 50_000
-"""A launch call shorter than this was not blocked in any way that matters."""
-
+"""At that depth, a launch call shorter than this was not blocked in any way that matters."""
 
 RELEASE_NS = 100_000
 """A call that found the queue full returns this soon after an activity retired; later is not for that reason."""
 
+LONG_TIMES, LONG_BY_NS = 3, 5_000
+"""To show the queue's depth, a call takes this many times the usual time of a launch call, and so much more."""
+
+PROMPT_NS = 10_000
+"""And it returns this soon after the submission whose place it takes has ended, beside its usual time."""
+
+ENOUGH_CALLS = 5
+ENOUGH_SHARE = 0.9
+"""So many long calls, and this share of all long ones at the depth, must have returned promptly."""
+
 
 def back_pressure(scene: Scene, claims: Claims) -> None:
-    """The last activity of the queue to end within a long launch call, at full depth, released the call."""
-    events, launch = scene.events, scene.links.launch
+    """Launch calls wait for room: at the depth that a queue shows, or by their length at CUDA's depth."""
     waited = {claim.call for claim in claims.wait}
     for queue in scene.queues.values():
-        depth = _depth_at_issue(scene, queue)
-        for row in queue.issued_rows[depth >= FULL_DEPTH].tolist():
-            call = int(launch[row])
-            start, end = int(events.start_ns[call]), int(events.end_ns[call])
-            if end - start < LONG_CALL_NS or call in waited:
-                continue
-            src = queue.last_to_end_by(end)
-            until = int(events.end_ns[src]) if src >= 0 else -1
-            if start < until and end - until <= RELEASE_NS and src != row:
-                waited.add(call)
-                claims.wait.append(WaitClaim(src, call, start, until, EdgeKind.BACKPRESSURE, Evidence.ORDER))
+        taken = _submissions(scene, queue)
+        depth = full_depth(taken)
+        if depth:
+            _claim_all(scene, claims, taken, depth, waited)
+        else:
+            _claim_long(scene, claims, queue, waited)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Submissions:
+    """What one queue was given, one row a launch call, in order of issue.
+
+    Attributes:
+        call: the call's event row.
+        last: the device activity with which the queue has run through everything up to this submission.
+        start_ns, end_ns: the call.
+        done_ns: when `last` ended.
+    """
+
+    call: Int64Array
+    last: Int64Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    done_ns: Int64Array
+
+    def released_ns(self, depth: int) -> Int64Array:
+        """When the submission `depth` places before each had ended; -1 where there is none."""
+        if depth >= len(self.call):
+            return np.full(len(self.call), -1, np.int64)
+        return np.concatenate((np.full(depth, -1, np.int64), self.done_ns[:-depth]))
+
+
+def _submissions(scene: Scene, queue: Queue) -> Submissions:
+    events, launch = scene.events, scene.links.launch
+    rows = queue.issued_rows[launch[queue.issued_rows] >= 0]
+    call = launch[rows]
+    first = np.flatnonzero(np.append(True, call[1:] != call[:-1])) if len(call) else np.empty(0, np.int64)
+    ends = events.end_ns[rows]
+    reach = np.maximum.accumulate(ends) if len(ends) else ends
+    holder = np.maximum.accumulate(np.where(ends == reach, np.arange(len(rows)), 0)) if len(ends) else ends
+    final = np.append(first[1:], len(rows)) - 1 if len(first) else first
+    one = call[first]
+    return Submissions(one, rows[holder[final]], events.start_ns[one], events.end_ns[one], reach[final])
+
+
+def full_depth(taken: Submissions) -> int:
+    """How many submissions the queue holds, if the trace shows that it filled up; else 0."""
+    count = np.arange(len(taken.call))
+    ahead = count - np.minimum(np.searchsorted(taken.done_ns, taken.end_ns, side="right"), count)
+    depth = int(ahead.max(initial=0)) + 1
+    released = taken.released_ns(depth)
+    inside = _inside(taken, released)
+    length, usual = taken.end_ns - taken.start_ns, _usual(taken, inside)
+    long = inside & (ahead == depth - 1) & (length >= LONG_TIMES * usual) & (length - usual > LONG_BY_NS)
+    prompt = long & (taken.end_ns - released <= usual + PROMPT_NS)
+    shown = prompt.sum() >= ENOUGH_CALLS and prompt.sum() >= ENOUGH_SHARE * long.sum()
+    return depth if shown else 0
+
+
+def _inside(taken: Submissions, released_ns: Int64Array) -> np.typing.NDArray[np.bool_]:
+    inside: np.typing.NDArray[np.bool_] = (taken.start_ns < released_ns) & (released_ns <= taken.end_ns)
+    return inside
+
+
+def _usual(taken: Submissions, blocked: np.typing.NDArray[np.bool_]) -> int:
+    """What a launch call takes of itself: the median of those that were not blocked."""
+    free = (taken.end_ns - taken.start_ns)[~blocked]
+    return int(np.median(free)) if free.size else 0
+
+
+def _claim_all(scene: Scene, claims: Claims, taken: Submissions, depth: int, waited: set[int]) -> None:
+    """Every call returns after the submission `depth` places before its own; where inside it, it waited."""
+    released = taken.released_ns(depth)
+    inside = _inside(taken, released)
+    usual = _usual(taken, inside)
+    for i in range(depth, len(taken.call)):
+        call, src = int(taken.call[i]), int(taken.last[i - depth])
+        start, end, until = int(taken.start_ns[i]), int(taken.end_ns[i]), int(released[i])
+        if call in waited or until > end:
+            continue
+        if inside[i]:
+            # What the call did of itself before it had to wait is still its own.
+            own = min(start + max(0, usual - (end - until)), until)
+            claims.wait.append(WaitClaim(src, call, own, until, EdgeKind.BACKPRESSURE, Evidence.ORDER))
+        else:
+            lane = int(scene.events.lane[call])
+            claims.release.append(ReleaseClaim(src, lane, end, EdgeKind.BACKPRESSURE, Evidence.ORDER))
+        waited.add(call)
+
+
+def _claim_long(scene: Scene, claims: Claims, queue: Queue, waited: set[int]) -> None:
+    """The last activity of the queue to end within a long launch call, at CUDA's depth, released the call."""
+    events, launch = scene.events, scene.links.launch
+    depth = _depth_at_issue(scene, queue)
+    for row in queue.issued_rows[depth >= FULL_DEPTH].tolist():
+        call = int(launch[row])
+        start, end = int(events.start_ns[call]), int(events.end_ns[call])
+        if end - start < LONG_CALL_NS or call in waited:
+            continue
+        src = queue.last_to_end_by(end)
+        until = int(events.end_ns[src]) if src >= 0 else -1
+        if start < until and end - until <= RELEASE_NS and src != row:
+            waited.add(call)
+            claims.wait.append(WaitClaim(src, call, start, until, EdgeKind.BACKPRESSURE, Evidence.ORDER))
 
 
 def _depth_at_issue(scene: Scene, queue: Queue) -> Int64Array:
