@@ -15,19 +15,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 
-import numpy as np
-
 from stepcrit.graph.change import Applied, Change, apply_changes, put
 from stepcrit.graph.marks import Side
-from stepcrit.graph.path import PieceKind, critical_path
+from stepcrit.graph.newpath import new_path
 from stepcrit.graph.replay import POLICIES, Replayer, Saving, Variant, replayer
-from stepcrit.graph.schedule import Arrivals, Lags, forward
-from stepcrit.graph.segments import gap_class, opened
 from stepcrit.graph.select import together
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.classes import WorkClass
-from stepcrit.model.graph import NodeKind
 
 CURVE = tuple(Fraction(n, 10) for n in range(11))
 """Fractions of the selected time taken away, for the saving curve S(x)."""
@@ -82,12 +76,11 @@ def analyze(view: StepGraph, changes: Sequence[Change], options: Options | None 
     replay = replayer(view)
     applied = _applied(view, replay, changes, options)
     gone = _applied(view, replay, [replace(c, operation="remove") for c in changes], options)
-    half, free = _taken(view, replay, changes, options, (Fraction(1, 2), Fraction(1)))
-    settled = replay.settles(half, free)
-    saving, without, removed = (
-        replay.saving(*variant, settled=settled)
-        for variant in (_variant(view, applied), free, _variant(view, gone))
-    )
+    taken = _taken(view, replay, changes, options, (Fraction(1, 2), Fraction(1)))
+    half, free = (replay.earlier(*variant) for variant in taken)
+    settled = replay.settled(half, free)
+    ends = (*(replay.earlier(*_variant(view, one)) for one in (applied, gone)), free)
+    saving, removed, without = (replay.read(one, settled=settled) for one in ends)
     ceiling = _larger(without, removed)
     if all(_shortens(change) for change in changes):
         saving = _smaller(saving, ceiling)
@@ -108,9 +101,9 @@ def curve(
     """S(x): the saving when a share x of everything selected is taken away, at CURVE's points."""
     options = options or Options()
     replay = replayer(view)
-    points = _taken(view, replay, changes, options, CURVE)
-    settled = replay.settles(points[len(points) // 2], points[-1])
-    savings = [replay.saving(*point, settled=settled) for point in points]
+    points = [replay.earlier(*variant) for variant in _taken(view, replay, changes, options, CURVE)]
+    settled = replay.settled(points[len(points) // 2], points[-1])
+    savings = [replay.read(point, settled=settled) for point in points]
     # More saves no less; a point above a later one shows work that was queued up, which a long run uses up.
     capped = [*accumulate(reversed(savings), _smaller)][::-1]
     return tuple((float(x), saving) for x, saving in zip(CURVE, capped, strict=True))
@@ -169,76 +162,7 @@ def _variant(view: StepGraph, applied: Applied) -> Variant:
 
 def _after(view: StepGraph, replay: Replayer, applied: Applied) -> dict[WorkClass, int]:
     """The new critical path by class: what takes over."""
-    graph = view.built.graph
-    delays = replay.limited(applied.delays(view, "join"), "join")
-    start = forward(graph, applied.dur_ns, delays)
-    moved = replace(graph, start_ns=start, dur_ns=applied.dur_ns)
-    arrivals = _arrivals(view, start, moved.end_ns, delays)
-    path = critical_path(moved, arrivals, list(view.sinks), since_ns=_opening(view, replay, moved.end_ns))
-    parts = _host_parts(view, applied)
     found: Counter[WorkClass] = Counter()
-    columns = (path.kind, path.node, path.edge, path.start_ns, path.end_ns)
-    for kind, node, edge, begin, end in zip(*(column.tolist() for column in columns), strict=True):
-        if kind != PieceKind.NODE:
-            bound = int(graph.edge_kind[edge]) if edge >= 0 else NONE
-            gap, is_lag = int(arrivals.gap_ns[node]), kind == PieceKind.LAG
-            found[WorkClass(gap_class(bound, gap, view.usual_gaps, is_lag=is_lag))] += end - begin
-        elif graph.kind[node] >= NodeKind.KERNEL:
-            found[WorkClass(int(view.links.work[graph.row[node]]))] += end - begin
-        elif moved.dur_ns[node] == graph.dur_ns[node]:
-            back = int(graph.start_ns[node] - start[node])
-            for a, b, work, _ in opened(view.links, graph, node, (begin + back, end + back)):
-                found[WorkClass(work)] += b - a
-        else:
-            found.update(_apportioned(parts.get(node, {}), end - begin))
+    for stretch in new_path(replay, applied.dur_ns, applied.delays(view, "join"), applied.changed):
+        found[WorkClass(stretch.work)] += stretch.length_ns
     return {work: n for work, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n}
-
-
-def _host_parts(view: StepGraph, applied: Applied) -> dict[int, dict[WorkClass, int]]:
-    """What each host node consists of after the changes, by class."""
-    every, (node, row, grown) = view.stretches, applied.changed
-    host = ~every.on_device
-    node = np.concatenate((every.node[host], node))
-    row = np.concatenate((every.row[host], row))
-    length = np.concatenate((every.length_ns[host], grown))
-    work = np.where(row >= 0, view.links.work[row], WorkClass.UNTRACKED)
-    work = np.where(view.built.graph.kind[node] == NodeKind.SYNC, WorkClass.SYNC, work)
-    parts: dict[int, dict[WorkClass, int]] = {}
-    for n, w, ns in zip(node.tolist(), work.tolist(), length.tolist(), strict=True):
-        inside = parts.setdefault(n, {})
-        inside[WorkClass(w)] = inside.get(WorkClass(w), 0) + ns
-    return parts
-
-
-def _apportioned(parts: dict[WorkClass, int], length: int) -> dict[WorkClass, int]:
-    """The parts of a node scaled to the stretch of it that lies in the window; they sum to it exactly."""
-    whole = sum(parts.values())
-    if whole <= 0:
-        return {WorkClass.UNTRACKED: length}
-    cut = {work: ns * length // whole for work, ns in parts.items()}
-    cut[max(parts, key=lambda work: parts[work])] += length - sum(cut.values())
-    return cut
-
-
-def _arrivals(view: StepGraph, start: Int64Array, finish: Int64Array, delays: Lags) -> Arrivals:
-    """Which edge binds each node now; what it carries of the gap is shown as gap again."""
-    graph = view.built.graph
-    gap = np.minimum(view.built.arrivals.gap_ns[graph.dst], delays.edge_ns)
-    arrival = finish[graph.src] + delays.edge_ns
-    binds = arrival == start[graph.dst]
-    # Where what bound before still does, a usual delay that just fits is no reason to call it a tie.
-    still = binds & view.built.arrivals.binds
-    kept = np.bincount(graph.dst[still], minlength=len(graph)) > 0
-    binds = np.where(kept[graph.dst], still, binds)
-    carried = np.zeros(len(graph), np.int64)
-    np.maximum.at(carried, graph.dst[binds], gap[binds])
-    roots = np.diff(graph.dst_ptr) == 0
-    return Arrivals(delays.edge_ns - gap, np.where(roots, start - graph.t0_ns, carried), binds)
-
-
-def _opening(view: StepGraph, replay: Replayer, finish: Int64Array) -> int:
-    """When the step's window opens after the change: at the moved boundary of the step before."""
-    if not replay.period_count:
-        return view.step.start_ns
-    before = view.previous_sinks
-    return int(finish[before].max()) if before else view.step.start_ns

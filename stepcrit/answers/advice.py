@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.analyses import ranking
-from stepcrit.analyses.ranking import ORPHAN, UNATTRIBUTED, UNTRACKED, Ranked
+from stepcrit.analyses.ranking import Ranked
 from stepcrit.answers.figures import Figures
 from stepcrit.answers.words import name, ns, plural, say, share, text
+from stepcrit.graph.groups import ORPHAN, UNATTRIBUTED, UNTRACKED
 from stepcrit.graph.segments import pieces_within
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.source import frame_label

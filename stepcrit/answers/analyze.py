@@ -7,7 +7,6 @@ from typing import Any
 
 from stepcrit.analyses import warmup
 from stepcrit.analyses.overlap import DeviceTime
-from stepcrit.analyses.ranking import By
 from stepcrit.answers.data import NULLS, analyze_data, not_recorded, nulls_of
 from stepcrit.answers.figures import Figures, figures
 from stepcrit.answers.findings import findings
@@ -15,6 +14,7 @@ from stepcrit.answers.tables import ranking_section
 from stepcrit.answers.verdict import GROUP_WORDS, Verdict, verdict
 from stepcrit.answers.warmup import say_warm_up
 from stepcrit.answers.words import count, input_of, name, ns, plural, say, say_settings, share, text
+from stepcrit.graph.groups import By
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Use
 from stepcrit.model.classes import WorkClass

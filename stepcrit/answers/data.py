@@ -155,12 +155,12 @@ NULLS = {
     "trust.starts_explained_share": "no device activity starts in the window",
     "operators[].drag_max_ns": "the boundary needs none of its activities, or the row is a gap",
     "operators[].slack_min_ns": "the boundary needs none of its activities, or the row is a gap",
-    "operators[].saving_half_ns": "not replayed: a gap, or not among the names with most time on the path",
-    "operators[].saving_free_ns": "not replayed: a gap, or not among the names with most time on the path",
+    "operators[].saving_half_ns": "not replayed: a gap, or not among the names that save most",
+    "operators[].saving_free_ns": "not replayed: a gap, or not among the names that save most",
     "ranking.rows[].drag_max_ns": "the boundary needs none of its activities, or the row is a gap",
     "ranking.rows[].slack_min_ns": "the boundary needs none of its activities, or the row is a gap",
-    "ranking.rows[].saving_half_ns": "not replayed: a gap, or not among the names with most time on the path",
-    "ranking.rows[].saving_free_ns": "not replayed: a gap, or not among the names with most time on the path",
+    "ranking.rows[].saving_half_ns": "not replayed: a gap, or not among the names that save most",
+    "ranking.rows[].saving_free_ns": "not replayed: a gap, or not among the names that save most",
 }
 """Why a value can be null; `nulls_of` picks those that are."""
 

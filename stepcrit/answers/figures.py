@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, ranking, trust
+from stepcrit.graph.groups import By
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.collectives import Collective, link_collectives
 from stepcrit.link.presence import Presence, Use, presence
@@ -64,7 +65,7 @@ class Figures:
         return self.path.by_class_ns.get(WorkClass.COMM, 0)
 
 
-def figures(view: StepGraph, by: ranking.By = "op", stream: int | None = None, replays: int = 10) -> Figures:
+def figures(view: StepGraph, by: By = "op", stream: int | None = None, replays: int = 10) -> Figures:
     """Compute everything the answer needs.
 
     Args:

@@ -14,6 +14,7 @@ TITLES = {
     "kernel": "kernels",
     "class": "classes of work",
     "module": "modules",
+    "collective": "collectives",
     "line": "lines",
 }
 

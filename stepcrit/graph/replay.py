@@ -45,6 +45,14 @@ class Saving:
         return max(self.join_ns, self.edge_ns)
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How much earlier the boundaries that open and close what is measured come, in ns: (join, edge) each."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+
+
 Variant = tuple[Int64Array] | tuple[Int64Array, Mapping[GapPolicy, Lags]]
 """New durations and, where they change too, new delays by policy."""
 
@@ -72,28 +80,49 @@ class Replayer:
     changeable: BoolArray
     cut: tuple[int, ...] = ()
 
-    def saving(
-        self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None, *, settled: bool = True
-    ) -> Saving:
-        """The saving per step of new durations (one per node) and, if given, new delays by policy; in ns.
+    def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
+        """The saving per step of new durations, where one variant stands alone; see `earlier` and `read`."""
+        return self.read(self.earlier(dur_ns, delays), settled=True)
+
+    def earlier(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Ends:
+        """How much earlier the boundaries come under new durations (one per node) and delays; in ns.
 
         Args:
             dur_ns: of nodes that lie in the window in part, that part changes.
             delays: as `without` or `lags` give them; by default the observed ones.
-            settled: whether the two ends of the measured run can be compared, see `settles`. If not, the
-                gain of the last boundary over all steps is taken: rougher, but never less for more.
         """
         new, dur = delays or self.delays, self._inside(dur_ns)
-        join, edge = (self._saved(dur, self.limited(new[policy], policy), settled) for policy in POLICIES)
-        return Saving(join, edge)
+        join, edge = (self._moved(dur, self.limited(new[policy], policy)) for policy in POLICIES)
+        return Ends((join[0], edge[0]), (join[1], edge[1]))
 
-    def settles(self, *variants: Variant) -> bool:
+    def saving_at_least(self, dur_ns: Int64Array) -> int:
+        """The saving of shorter durations under the conservative policy alone, for half the work; in ns."""
+        first, last = self._moved(self._inside(dur_ns), self.delays["join"])
+        ends = Ends((first, first), (last, last))
+        return self.read(ends, settled=self.settled(ends)).join_ns
+
+    def read(self, ends: Ends, *, settled: bool) -> Saving:
+        """The saving per step.
+
+        Args:
+            ends: from `earlier`.
+            settled: whether the two ends of the measured run can be compared, see `settled`. If not, the
+                gain of the last boundary over all steps is taken: rougher, but never less for more.
+        """
+        if not self.period_count:
+            return Saving(*ends.last)
+        if not settled:
+            return Saving(*(last // (self.closing_index + 1) for last in ends.last))
+        each = zip(ends.first, ends.last, strict=True)
+        return Saving(*((last - first) // self.period_count for first, last in each))
+
+    def settled(self, *shortened: Ends) -> bool:
         """Whether ever larger shortenings save ever more, and none less than 0, at both ends of the run.
 
         Where the replayed run does not settle, the ends tell nonsense: less for more, or a loss by
         shorter work.
         """
-        return not self.period_count or _grows([self.saving(*variant) for variant in variants])
+        return not self.period_count or _grows([self.read(ends, settled=True) for ends in shortened])
 
     def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
         """Delays with the observed ones in front of every node that a change does not reach."""
@@ -113,17 +142,13 @@ class Replayer:
             dur[node] = old + (int(dur_ns[node]) - old) * (old - begun) // old
         return dur
 
-    def _saved(self, dur_ns: Int64Array, delays: Lags, settled: bool) -> int:  # noqa: FBT001 - one caller
+    def _moved(self, dur_ns: Int64Array, delays: Lags) -> tuple[int, int]:
         graph = self.view.built.graph
         finish, observed = forward(graph, dur_ns, delays) + dur_ns, graph.end_ns
-        earlier = [
+        first, last = (
             int(observed[nodes].max()) - int(finish[nodes].max()) for nodes in (self.ends[0], self.ends[-1])
-        ]
-        if not self.period_count:
-            return earlier[0]
-        if settled:
-            return (earlier[-1] - earlier[0]) // self.period_count
-        return earlier[-1] // (self.closing_index + 1)
+        )
+        return first, last
 
 
 def _grows(savings: list[Saving]) -> bool:

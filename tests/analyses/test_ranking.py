@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import get_args
 
@@ -10,12 +11,15 @@ import numpy as np
 import pytest
 
 from stepcrit.analyses import ranking
-from stepcrit.analyses.ranking import By, Ranked
+from stepcrit.analyses.ranking import Ranked
 from stepcrit.errors import UsageError
-from stepcrit.graph.replay import Saving
+from stepcrit.graph.groups import ORPHAN, OTHER_WORK, UNATTRIBUTED, By, group
+from stepcrit.graph.replay import Saving, replayer
+from stepcrit.graph.search import best, candidates
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.events import DEVICE_KINDS
-from stepcrit.session import Options, Trace, load
+from stepcrit.model.steps import Boundary
+from stepcrit.session import Options, StepOptions, Trace, load
 from tests.builders import Event, event, trace
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +71,7 @@ def test_columns_of_every_grouping_add_up_to_what_they_divide(path: Path) -> Non
         try:
             found = ranking.analyze(view, by, replays=0)  # type: ignore[arg-type]
         except UsageError:
-            assert by in ("module", "line")
+            assert by in ("module", "collective", "line")
             continue
         asked += 1
         sums = [
@@ -196,8 +200,8 @@ def test_full_saving_is_at_least_the_half_one_and_at_most_the_time_on_the_path()
 def test_orphan_and_unattributed_work_have_rows_of_their_own() -> None:
     view = view_of(op("op", 10, 30), call("la", 2, 4, 1), kernel("a", 5, 25, 1), kernel("b", 26, 28, 99))
     found = rows(view, "op")
-    assert found[ranking.UNATTRIBUTED].device_ns == 20_000
-    assert found[ranking.ORPHAN].device_ns == 2_000
+    assert found[UNATTRIBUTED].device_ns == 20_000
+    assert found[ORPHAN].device_ns == 2_000
 
 
 @pytest.mark.parametrize(
@@ -208,3 +212,75 @@ def test_grouping_that_the_trace_does_not_record_is_refused(by: str, missing: st
         rows(diamond(), by)
     assert refusal.value.what.startswith(missing)
     assert "with_stack=True" in refusal.value.do
+
+
+# --- the search for the best, and what is told of them -----------------------------------------
+
+
+@pytest.mark.parametrize("by", ["op", "kernel", "class"])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_best_names_are_the_best_of_all_though_not_all_are_replayed(path: Path, by: By) -> None:
+    """Against the replay of every name; equal savings may stand for each other."""
+    view = load(path).view()
+    among = candidates(replayer(view), group(view, by))
+    gaps = set(among.groups.gap_of_class.values())
+    every = [k for k in range(len(among.groups.labels)) if k not in gaps]
+    savings = {k: among.replay.saving_at_least(among.gone_ns(k)) for k in every}
+    assert all(savings[k] <= among.bound_ns[k] for k in every)
+    ranked = sorted(savings.values(), reverse=True)
+    for count in (1, 3, 6):
+        found = best(among, count)
+        assert {k: savings[k] for k in found} == found
+        top = sorted(found.values(), reverse=True)[:count]
+        assert top + [0] * (count - len(top)) == ranked[:count]
+
+
+def test_search_stops_where_no_bound_beats_the_best() -> None:
+    """`a` saves 5 of its 20 on the path; the host's 4 and what is off the path cannot beat that."""
+    found = ranking.analyze(diamond(), "kernel", replays=1)
+    assert (found.replayed, found.looked_at) == (1, 1)
+    assert rows(diamond(), "kernel", replays=1)["(host)"].gains is None
+
+
+def test_saving_levels_off_where_the_next_path_takes_over() -> None:
+    """`a` of 20 saves 5 at a quarter and no more: then `b` decides. The host's 4 never level off."""
+    found = {r.name: r for r in ranking.analyze(diamond(), "kernel", detailed=True).rows}
+    a, host = found["a"].gains, found["(host)"].gains
+    assert a is not None
+    assert host is not None
+    assert (us(a.quarter), us(a.half), us(a.free)) == ((5, 5), (5, 5), (5, 5))
+    assert (a.levels_off_by, a.takes_over) == (Fraction(1, 2), "b")
+    assert (us(host.quarter), host.levels_off_by, host.takes_over) == ((1, 1), None, "")
+
+
+def test_collectives_are_ranked_by_operation_and_group() -> None:
+    names: dict[str, object] = {"Process Group Name": "dp", "Group size": 2}
+    view = view_of(
+        op("op", 0, 20),
+        call("la", 2, 4, 1),
+        call("lb", 6, 8, 2),
+        call("lc", 10, 12, 3),
+        {**kernel("ncclDevKernel_AllReduce_Sum", 20, 40, 1), "args": {
+            "correlation": 1, "stream": 7, "Collective name": "allreduce", **names}},
+        kernel("gemm", 40, 70, 2),
+        kernel("ncclDevKernel_SendRecv", 70, 75, 3),
+    )  # fmt: skip
+    found = rows(view, "collective")
+    assert {n: r.device_ns // 1000 for n, r in found.items() if r.device_ns} == {
+        "allreduce in group dp": 20,
+        "ncclDevKernel_SendRecv": 5,
+        OTHER_WORK: 30,
+    }
+    assert us(found["allreduce in group dp"].free) == (20, 20)
+    with pytest.raises(UsageError, match="no collectives on the device"):
+        rows(diamond(), "collective")
+
+
+def test_returns_of_blocking_calls_are_of_the_class_that_the_path_calls_them() -> None:
+    """A copy to pageable memory blocks; its call's return of 4 is "sync", whatever class the call has."""
+    copy = event("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", (20, 30), (0, 7), correlation=1, stream=7)
+    view = view_of(op("op", 0, 50), call("cudaMemcpyAsync", 10, 34, 1), copy, op("end", 50, 60))
+    view = Trace(view.trace, Options(StepOptions(Boundary.HOST))).view()
+    found = rows(view, "class")
+    assert found["sync"].critical_ns == 4_000
+    assert us(found["sync"].free) == (4, 4)

@@ -15,12 +15,13 @@ import pytest
 
 import stepcrit
 from stepcrit import errors
-from stepcrit.analyses import idle, ranking
+from stepcrit.analyses import idle
 from stepcrit.answers.findings import CODES
 from stepcrit.answers.words import EDGE_WORDS
 from stepcrit.cli.demo import DEMO_TRACE
 from stepcrit.cli.main import run
 from stepcrit.errors import InternalError, StepcritError, UsageError
+from stepcrit.graph import groups
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Evidence
 from stepcrit.model.steps import Boundary
@@ -129,7 +130,14 @@ WORDS = (
     | {e.name.lower() for e in Evidence}
     | {"opening", "--boundary", *(f"{b} boundary" for b in Boundary)}
     | {idle.DEPENDENCY, idle.DEVICE_SIDE, idle.LATENCY, idle.ORPHAN, idle.TAIL}
-    | {ranking.ORPHAN, ranking.UNATTRIBUTED, ranking.UNTRACKED, ranking.HOST, *get_args(ranking.By)}
+    | {
+        groups.ORPHAN,
+        groups.UNATTRIBUTED,
+        groups.UNTRACKED,
+        groups.HOST,
+        groups.OTHER_WORK,
+        *get_args(groups.By),
+    }
     | {f"Ranked {what}" for what in ("operators", "kernels", "classes of work", "modules", "lines")}
     | {"explained", "replay is exact", "undivided", "clamped", "not steady", "inferred waits", "host only"}
     | {"observed", "schedule", "modelled", "ok", "warn", "missing", "n/a", "latency", "warm-up", "set aside"}

@@ -1,0 +1,207 @@
+"""The groups of time whose shortening would save most, each by a replay, with as few replays as certainty allows.
+
+What a group can save of a step is at most what it has of the critical path that leads there (methods 0.6,
+invariant 5). So groups are replayed in the order of that bound, until the next bound is no better than
+what the best ones were found to save (methods C.5).
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from stepcrit.graph.groups import Groups
+from stepcrit.graph.newpath import gaps_by_class, moved
+from stepcrit.graph.path import PieceKind, critical_path
+from stepcrit.graph.replay import Replayer, scaled
+from stepcrit.graph.segments import Segments, segments_of
+from stepcrit.graph.threads import Shares, shares
+from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.events import DEVICE_KINDS, EventTable
+from stepcrit.model.graph import NodeKind
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Groups as things that can be shortened, on the side that carries more of the step's path.
+
+    Attributes:
+        replay: of the step.
+        groups: how time is grouped.
+        divided: host nodes by owner.
+        critical_ns: by group, time on the step's path; `critical_device_ns`, of device activities.
+        device_ns: by group, summed device time in the step's window.
+        bound_ns: by group, the most that it can save of a step.
+    """
+
+    replay: Replayer
+    groups: Groups
+    divided: Shares
+    critical_ns: Int64Array
+    critical_device_ns: Int64Array
+    device_ns: Int64Array
+    bound_ns: Int64Array
+
+    def on_device(self, key: int) -> bool:
+        """Whether the group's device activities carry more of the path than its host time does."""
+        return bool(self.device_ns[key]) and 2 * self.critical_device_ns[key] >= self.critical_ns[key]
+
+    @cached_property
+    def host_node(self) -> Int64Array:
+        """The node of each stretch of host time."""
+        return self.replay.view.built.number[self.divided.node]
+
+    @cached_property
+    def host_key(self) -> Int64Array:
+        """The group of each stretch of host time."""
+        owner, groups = self.divided.owner, self.groups
+        key = np.where(owner >= 0, groups.of_row[np.maximum(owner, 0)], groups.untracked)
+        if groups.returns < 0:
+            return key
+        is_return = self.replay.view.built.graph.kind[self.host_node] == NodeKind.SYNC
+        return np.where(is_return, groups.returns, key)
+
+    @cached_property
+    def _host_order(self) -> _Sorted:
+        return _sorted(self.host_key, len(self.groups.labels))
+
+    @cached_property
+    def _device_order(self) -> _Sorted:
+        graph = self.replay.view.built.graph
+        nodes = np.flatnonzero(graph.kind >= NodeKind.KERNEL)
+        order, ptr = _sorted(self.groups.of_row[graph.row[nodes]], len(self.groups.labels))
+        return nodes[order], ptr
+
+    def part_ns(self, key: int) -> Int64Array:
+        """Of each node, the time that belongs to the group on its side, over the whole capture."""
+        graph = self.replay.view.built.graph
+        part = np.zeros(len(graph), np.int64)
+        if self.on_device(key):
+            mine = _mine(self._device_order, key)
+            part[mine] = graph.dur_ns[mine]
+        else:
+            mine = _mine(self._host_order, key)
+            np.add.at(part, self.host_node[mine], self.divided.length_ns[mine])
+        return part
+
+    def shortened(self, part_ns: Int64Array, taken: Fraction) -> Int64Array:
+        """Durations with a share of a part taken away."""
+        return scaled(self.replay.view, part_ns, taken.numerator, taken.denominator)
+
+    def gone_ns(self, key: int) -> Int64Array:
+        """Durations with the whole group taken away."""
+        return self.shortened(self.part_ns(key), Fraction(1))
+
+    def path_without(self, key: int) -> Int64Array:
+        """By group, the time on the step's path when all of one group's time is taken away, in ns."""
+        view, graph = self.replay.view, self.replay.view.built.graph
+        now = moved(self.replay, self.gone_ns(key), view.delays("join"))
+        path, found = now.path, np.zeros(len(self.groups.labels), np.int64)
+        whole = path.kind == PieceKind.NODE
+        nodes, length = path.node[whole], (path.end_ns - path.start_ns)[whole]
+        on_device = graph.kind[nodes] >= NodeKind.KERNEL
+        np.add.at(found, self.groups.of_row[graph.row[nodes[on_device]]], length[on_device])
+        # A node that the window cuts has its parts in it in proportion.
+        inside = np.zeros(len(graph))
+        inside[nodes] = length / np.maximum(now.graph.dur_ns[nodes], 1)
+        mine = (inside[self.host_node] > 0) & ((self.host_key != key) | self.on_device(key))
+        part = self.divided.length_ns[mine] * inside[self.host_node[mine]]
+        np.add.at(found, self.host_key[mine], part.astype(np.int64))
+        for work, ns in gaps_by_class(view, now).items():
+            found[self.groups.gap_of_class[work]] += ns
+        return found
+
+
+_Sorted = tuple[Int64Array, Int64Array]
+"""Indices by group, and where each group begins among them."""
+
+
+def _sorted(key: Int64Array, size: int) -> _Sorted:
+    order = np.argsort(key, kind="stable")
+    return order, np.searchsorted(key[order], np.arange(size + 1))
+
+
+def _mine(by_group: _Sorted, key: int) -> Int64Array:
+    order, ptr = by_group
+    return order[ptr[key] : ptr[key + 1]]
+
+
+def candidates(replay: Replayer, groups: Groups) -> Candidates:
+    """The groups of a view's time."""
+    view = replay.view
+    size = len(groups.labels)
+    critical, on_device = _path_time(view.segments, groups, _is_device(view.trace.events), size)
+    return Candidates(
+        replay,
+        groups,
+        shares(view.links.pieces, view.built.threads),
+        critical,
+        on_device,
+        _device_time(replay, groups, size),
+        _bound(replay, groups, size) if replay.period_count else critical,
+    )
+
+
+def best(among: Candidates, count: int) -> dict[int, int]:
+    """The groups that save most when they take no time, with what they save at least, in ns; perhaps some more.
+
+    Args:
+        among: the groups.
+        count: how many of the best are wanted. Fewer come where fewer are on any path.
+
+    Returns:
+        By group, in the order in which they were replayed.
+    """
+    replay = among.replay
+    gaps = set(among.groups.gap_of_class.values())
+    order = sorted(np.flatnonzero(among.bound_ns).tolist(), key=lambda k: (-int(among.bound_ns[k]), k))
+    found: dict[int, int] = {}
+    top: list[int] = []  # the best savings so far, least first
+    for key in order:
+        if key in gaps:
+            continue
+        if len(top) >= count and (not count or among.bound_ns[key] <= top[0]):
+            break
+        found[key] = saving = replay.saving_at_least(among.gone_ns(key))
+        heapq.heappush(top, saving) if len(top) < count else heapq.heappushpop(top, saving)
+    return found
+
+
+def _is_device(events: EventTable) -> BoolArray:
+    return events.is_kind(*DEVICE_KINDS)
+
+
+def _path_time(
+    segments: Segments, groups: Groups, is_device: BoolArray, size: int
+) -> tuple[Int64Array, Int64Array]:
+    """Time on a path by group, and of it that of device activities."""
+    every, on_device = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    key, length = groups.of_segments(segments), segments.length_ns
+    np.add.at(every, key, length)
+    work = (segments.row >= 0) & (segments.is_gap == 0) & is_device[np.maximum(segments.row, 0)]
+    np.add.at(on_device, key[work], length[work])
+    return every, on_device
+
+
+def _device_time(replay: Replayer, groups: Groups, size: int) -> Int64Array:
+    """Summed device time by group, in the step's window."""
+    view, events = replay.view, replay.view.trace.events
+    found = np.zeros(size, np.int64)
+    start, end = view.step.start_ns, view.step.end_ns
+    rows = np.flatnonzero(_is_device(events) & (events.end_ns > start) & (events.start_ns < end))
+    length = np.minimum(events.end_ns[rows], end) - np.maximum(events.start_ns[rows], start)
+    np.add.at(found, groups.of_row[rows], length)
+    return found
+
+
+def _bound(replay: Replayer, groups: Groups, size: int) -> Int64Array:
+    """The most that each group can save of a mean period: its time on the whole path to the last boundary."""
+    view, built = replay.view, replay.view.built
+    path = critical_path(built.graph, built.arrivals, replay.ends[-1])
+    segments = segments_of(view.links, built, path, view.usual_gaps)
+    every, _ = _path_time(segments, groups, _is_device(view.trace.events), size)
+    return -(-every // replay.period_count)
