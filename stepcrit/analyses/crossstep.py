@@ -1,0 +1,153 @@
+"""Cross-step replay.
+
+Question: how far off is the model itself, on this trace?
+Method:   the durations of step k put on the graph of step j, and of the step before k on the step before j,
+          so that the head start of the host is carried over too; replayed (gaps kept) and compared with k's period.
+Needs:    two steady steps that run the same work, each after a step that does so as well.
+Keeps:    a step's own durations on its own graph give its period back to the nanosecond.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from stepcrit.errors import UsageError
+from stepcrit.graph.counterparts import Counterparts, Matcher, matcher
+from stepcrit.graph.schedule import forward
+from stepcrit.graph.stepgraph import StepGraph, sinks_of
+from stepcrit.graph.transplant import matched_time, transplant
+from stepcrit.model.steps import Step
+
+REPLAYS = 2
+"""At most so many replays of the capture: one for each distance between j and k."""
+
+FARTHEST = 3
+"""Steps so far apart are still compared, where nearer ones run other work (a log, an update every other step)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One step's durations on another's graph.
+
+    Attributes:
+        graph, durations: labels of the two steps.
+        predicted_ns: the period that the replay gives.
+        measured_ns: the period of the step that the durations are from.
+    """
+
+    graph: str
+    durations: str
+    predicted_ns: int
+    measured_ns: int
+
+    @property
+    def error_share(self) -> float:
+        """How far off the prediction is, as a share of what was measured."""
+        return abs(self.predicted_ns - self.measured_ns) / self.measured_ns
+
+
+@dataclass(frozen=True, slots=True)
+class CrossStep:
+    """How well steps of this trace predict each other.
+
+    Attributes:
+        pairs: what was compared.
+        median_error_share, worst_error_share: over the pairs; None without any.
+        matched_share: of the time of the steps whose graphs were used, on host threads and on the device, how
+            much took its duration from the other step; None without pairs.
+        why_not: why nothing could be compared, None where something was.
+    """
+
+    pairs: tuple[Pair, ...]
+    median_error_share: float | None
+    worst_error_share: float | None
+    matched_share: float | None
+    why_not: str | None
+
+
+def analyze(view: StepGraph, *, pairs: int = 6) -> CrossStep:
+    """Predict steady steps by each other.
+
+    Args:
+        view: the step that the answer is about; pairs near it are taken first.
+        pairs: at most so many pairs.
+    """
+    used = sum(_counts(step) for step in view.steps)
+    if used < 2:
+        return _not(f"{used or 'no'} steady step{'s' * (used != 1)}; two are needed")
+    match, reasons = matcher(view), list[str]()
+    replays: list[list[_Trial]] = []
+    for distance in (sign * far for far in range(1, FARTHEST + 1) for sign in (1, -1)):
+        missing = pairs - sum(len(trials) for trials in replays)
+        if missing > 0 and len(replays) < REPLAYS:
+            share = -(-missing // (REPLAYS - len(replays)))
+            trials = list(islice(_trials(match, distance, reasons), share))
+            replays += [trials] if trials else []
+    if not replays:
+        return _not(reasons[0] if reasons else "no two steady steps lie close enough together")
+    found = [pair for trials in replays for pair in _replayed(view, trials)]
+    times = [matched_time(view, trial.step) for trials in replays for trial in trials]
+    matched, whole = (sum(column) for column in zip(*times, strict=True))
+    errors = [pair.error_share for pair in found]
+    return CrossStep(tuple(found), statistics.median(errors), max(errors), matched / max(whole, 1), None)
+
+
+def _not(why: str) -> CrossStep:
+    return CrossStep((), None, None, None, why)
+
+
+def _counts(step: Step) -> bool:
+    """Whether a step has a period that belongs to the steady sample."""
+    return step.used and step.opens_at_boundary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """One prediction to make: the counterparts of a step and of the step before it, and the sinks of both."""
+
+    before: Counterparts
+    step: Counterparts
+    opening: list[int]
+    closing: list[int]
+
+
+def _trials(match: Matcher, distance: int, reasons: list[str]) -> Iterator[_Trial]:
+    """Steps that can take the durations of the step `distance` later, nearest to the view's step first."""
+    view, steps = match.view, match.view.steps
+    here = view.step.index
+    pairs = [(a, a + distance) for a in range(1, len(steps)) if 0 < a + distance < len(steps)]
+    known: dict[int, Counterparts | str] = {}
+    for a, b in sorted(pairs, key=lambda pair: abs(pair[0] - here) + abs(pair[1] - here)):
+        if not (_counts(steps[a]) and _counts(steps[b])):
+            continue
+        for i in (a, a - 1):
+            known[i] = known.get(i) or match.match(steps[i], steps[i + distance])
+        step, before = known[a], known[a - 1]
+        if isinstance(step, str) or isinstance(before, str):
+            reasons.append(step if isinstance(step, str) else str(before))
+            continue
+        try:
+            sinks = [sinks_of(view.trace, view.links, steps, steps[i], view.built) for i in (a - 1, a)]
+        except UsageError as error:
+            reasons.append(str(error))
+            continue
+        yield _Trial(before, step, *sinks)
+
+
+def _replayed(view: StepGraph, trials: Sequence[_Trial]) -> list[Pair]:
+    """One replay for all trials of one distance."""
+    put = {found.step.index: found for trial in trials for found in (trial.before, trial.step)}
+    dur = transplant(view, [put[i] for i in sorted(put)])
+    finish = forward(view.built.graph, dur, view.delays("join")) + dur
+    return [
+        Pair(
+            trial.step.step.label,
+            trial.step.other.label,
+            int(finish[trial.closing].max()) - int(finish[trial.opening].max()),
+            trial.step.other.elapsed_ns,
+        )
+        for trial in trials
+    ]
