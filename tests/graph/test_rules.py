@@ -516,6 +516,32 @@ def test_inferred_source_was_issued_before_the_wait_call() -> None:
     assert Drawn(late).edges(EdgeKind.EVENT) == set()
 
 
+def bystander(copied: tuple[int, int]) -> list[Event]:
+    """A wait of b for a, which ended 4 before it; c on a third queue was issued earlier and ended over `copied`."""
+    # host |lc  la  wait lb |
+    # s7        [a 5..........51]
+    # s22  [c copied............]
+    # s20                          [b 55..60]
+    return [
+        op("op", 0, 40), call("lc", 1, 2, 7), call("la", 2, 4, 1), call("cudaStreamWaitEvent", 8, 9, 3),
+        call("lb", 9, 11, 4),
+        copy("c", *copied, 7, 22), kernel("a", 5, 51, 1), kernel("b", 55, 60, 4, stream=20),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ended", [50, 53])
+def test_wait_means_what_was_issued_last_not_what_happened_to_end_last(ended: int) -> None:
+    drawn = Drawn(bystander((3, ended)))
+    assert drawn.edges(EdgeKind.EVENT) == {("a", "b", Evidence.TIMING)}
+
+
+def test_work_issued_after_the_wait_call_does_not_hide_what_was_issued_before_it() -> None:
+    """A short kernel goes to a's queue after the wait, and also ends before b starts."""
+    after = [call("ld", 12, 13, 8), kernel("d", 52, 53, 8)]
+    drawn = Drawn([e for e in bystander((3, 50)) if e["name"] not in ("lc", "c")] + after)
+    assert drawn.edges(EdgeKind.EVENT) == {("a", "b", Evidence.TIMING)}
+
+
 @pytest.mark.parametrize(
     "called", ["cudaStreamWaitEvent_v3020", "cudaStreamWaitEvent_ptsz", "hipStreamWaitEvent"]
 )

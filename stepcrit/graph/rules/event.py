@@ -93,8 +93,9 @@ def inferred_event_waits(scene: Scene, claims: Claims) -> None:
     """Without sync records: a wait call, and work of another queue that ended just before what waited.
 
     The call says that the next activity its thread issues waits for something recorded earlier, not for
-    what. The source is taken to be the latest activity of another queue to end before that activity
-    started, among those issued before the call; and only if it ended shortly before. Evidence: timing.
+    what. Of every other queue, the latest work issued before the call that had ended by then could be
+    meant, if it ended shortly before. Of several, the work issued last is taken: an event is recorded
+    right before it is waited for, and what ended last may have done so by chance. Evidence: timing.
     (Calls that record events are often left out of traces, so they are not asked for.)
     """
     events = scene.events
@@ -103,24 +104,32 @@ def inferred_event_waits(scene: Scene, claims: Claims) -> None:
     for call in calls(scene, CallRole.STREAM_WAIT):
         issuer = scene.issuers.get(int(events.lane[call]))
         dst = issuer.first_after(int(events.end_ns[call])) if issuer else NONE
-        src = _just_ended(scene, dst, int(events.start_ns[call])) if dst >= 0 else NONE
+        src = _likely_meant(scene, dst, int(events.start_ns[call])) if dst >= 0 else NONE
         if src >= 0:
             claims.notes[Note.INFERRED_WAIT] += 1
             claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, Evidence.TIMING))
 
 
-def _just_ended(scene: Scene, dst: int, before_call: int) -> int:
-    """The activity of another queue of the device, issued before the call, that ended last before `dst`."""
+def _likely_meant(scene: Scene, dst: int, before_call: int) -> int:
+    """The work of another queue of the device that a wait call in front of `dst` most likely means, or -1."""
     events = scene.events
-    start = int(events.start_ns[dst])
-    found = NONE
+    start, found = int(events.start_ns[dst]), NONE
     for queue in scene.queues_of(events.lane_of(dst).device):
-        src = queue.last_to_end_by(start) if queue.lane != events.lane[dst] else NONE
-        if src < 0 or scene.issue_ns[src] >= before_call or events.end_ns[src] < start - NEAR_WAIT_NS:
+        src = _done_before(scene, queue, start, before_call) if queue.lane != events.lane[dst] else NONE
+        if src < 0 or events.end_ns[src] < start - NEAR_WAIT_NS:
             continue
-        if found < 0 or events.end_ns[src] > events.end_ns[found]:
+        if found < 0 or scene.issue_ns[src] > scene.issue_ns[found]:
             found = src
     return found
+
+
+def _done_before(scene: Scene, queue: Queue, at_ns: int, before_call: int) -> int:
+    """The latest activity of a queue that had ended by an instant and was issued before a call."""
+    ended = queue.last_to_end_by(at_ns)
+    if ended < 0 or scene.issue_ns[ended] < before_call:
+        return ended
+    issued = queue.last_issued_before(before_call)
+    return issued if issued >= 0 and scene.events.end_ns[issued] <= at_ns else NONE
 
 
 def _record_instant(scene: Scene, record: SyncRecord) -> tuple[int, Evidence]:
