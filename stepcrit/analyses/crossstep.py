@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
+
+import numpy as np
 
 from stepcrit.errors import UsageError
 from stepcrit.graph.counterparts import Counterparts, Matcher, matcher
 from stepcrit.graph.schedule import forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
-from stepcrit.graph.transplant import matched_time, transplant
+from stepcrit.graph.transplant import matched_time, thread_clock, transplant
 from stepcrit.model.steps import Step
 
 REPLAYS = 2
@@ -58,6 +60,8 @@ class CrossStep:
         median_error_share, worst_error_share: over the pairs; None without any.
         matched_share: of the time of the steps whose graphs were used, on host threads and on the device, how
             much took its duration from the other step; None without pairs.
+        crossing_count: dependencies from one thread or queue to another on the critical path of the view's
+            step. Where there is none, the time of one thread is only added up, and no error says nothing.
         why_not: why nothing could be compared, None where something was.
     """
 
@@ -65,6 +69,7 @@ class CrossStep:
     median_error_share: float | None
     worst_error_share: float | None
     matched_share: float | None
+    crossing_count: int
     why_not: str | None
 
 
@@ -75,33 +80,35 @@ def analyze(view: StepGraph, *, pairs: int = 6) -> CrossStep:
         view: the step that the answer is about; pairs near it are taken first.
         pairs: at most so many pairs.
     """
+    crossings = _crossings(view)
     used = sum(_counts(step) for step in view.steps)
     if used < 2:
-        return _not(f"{used or 'no'} steady step{'s' * (used != 1)}; two are needed")
-    match, reasons = matcher(view), list[str]()
-    replays: list[list[_Trial]] = []
-    for distance in (sign * far for far in range(1, FARTHEST + 1) for sign in (1, -1)):
-        missing = pairs - sum(len(trials) for trials in replays)
-        if missing > 0 and len(replays) < REPLAYS:
-            share = -(-missing // (REPLAYS - len(replays)))
-            trials = list(islice(_trials(match, distance, reasons), share))
-            replays += [trials] if trials else []
+        why = f"{used or 'no'} steady step{'s' * (used != 1)}; two are needed"
+        return CrossStep((), None, None, None, crossings, why)
+    search = _Search(view, matcher(view))
+    replays = search.replays(pairs)
     if not replays:
-        return _not(reasons[0] if reasons else "no two steady steps lie close enough together")
+        why = search.reasons[0] if search.reasons else "no two steady steps lie close enough together"
+        return CrossStep((), None, None, None, crossings, why)
     found = [pair for trials in replays for pair in _replayed(view, trials)]
-    times = [matched_time(view, trial.step) for trials in replays for trial in trials]
+    clock = thread_clock(view)
+    times = [matched_time(view, clock, trial.step) for trials in replays for trial in trials]
     matched, whole = (sum(column) for column in zip(*times, strict=True))
     errors = [pair.error_share for pair in found]
-    return CrossStep(tuple(found), statistics.median(errors), max(errors), matched / max(whole, 1), None)
-
-
-def _not(why: str) -> CrossStep:
-    return CrossStep((), None, None, None, why)
+    median, worst = statistics.median(errors), max(errors)
+    return CrossStep(tuple(found), median, worst, matched / max(whole, 1), crossings, None)
 
 
 def _counts(step: Step) -> bool:
     """Whether a step has a period that belongs to the steady sample."""
     return step.used and step.opens_at_boundary
+
+
+def _crossings(view: StepGraph) -> int:
+    """Edges of the step's critical path that lead from one lane to another."""
+    graph = view.built.graph
+    edges = np.unique(view.path.edge[view.path.edge >= 0])
+    return int((graph.lane[graph.src[edges]] != graph.lane[graph.dst[edges]]).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,27 +121,61 @@ class _Trial:
     closing: list[int]
 
 
-def _trials(match: Matcher, distance: int, reasons: list[str]) -> Iterator[_Trial]:
-    """Steps that can take the durations of the step `distance` later, nearest to the view's step first."""
-    view, steps = match.view, match.view.steps
-    here = view.step.index
-    pairs = [(a, a + distance) for a in range(1, len(steps)) if 0 < a + distance < len(steps)]
-    known: dict[int, Counterparts | str] = {}
-    for a, b in sorted(pairs, key=lambda pair: abs(pair[0] - here) + abs(pair[1] - here)):
-        if not (_counts(steps[a]) and _counts(steps[b])):
-            continue
-        for i in (a, a - 1):
-            known[i] = known.get(i) or match.match(steps[i], steps[i + distance])
-        step, before = known[a], known[a - 1]
-        if isinstance(step, str) or isinstance(before, str):
-            reasons.append(step if isinstance(step, str) else str(before))
-            continue
-        try:
-            sinks = [sinks_of(view.trace, view.links, steps, steps[i], view.built) for i in (a - 1, a)]
-        except UsageError as error:
-            reasons.append(str(error))
-            continue
-        yield _Trial(before, step, *sinks)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """Which steps can be put on which.
+
+    Attributes:
+        view: the step that the answer is about.
+        match: compares steps.
+        sinks: what boundaries require, by step, as far as it was asked for.
+        reasons: why steps could not be compared, in the order in which they were tried.
+    """
+
+    view: StepGraph
+    match: Matcher
+    sinks: dict[int, list[int]] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    def replays(self, pairs: int) -> list[list[_Trial]]:
+        """Trials by distance, nearest distance first: a step takes the durations of a later or an earlier one."""
+        found: list[list[_Trial]] = []
+        for distance in (sign * far for far in range(1, FARTHEST + 1) for sign in (1, -1)):
+            missing, left = pairs - sum(map(len, found)), REPLAYS - len(found)
+            if missing > 0 and left:
+                trials = list(islice(self.trials(distance), -(-missing // left)))
+                found += [trials] if trials else []
+        return found
+
+    def trials(self, distance: int) -> Iterator[_Trial]:
+        """Steps that can take the durations of the step `distance` later, nearest to the view's step first."""
+        steps, here = self.view.steps, self.view.step.index
+        known: dict[int, Counterparts | str] = {}
+        later = [(a, a + distance) for a in range(1, len(steps)) if 0 < a + distance < len(steps)]
+        for a, b in sorted(later, key=lambda pair: abs(pair[0] - here) + abs(pair[1] - here)):
+            if not (_counts(steps[a]) and _counts(steps[b])):
+                continue
+            for i in (a, a - 1):
+                known[i] = known.get(i) or self.match.match(steps[i], steps[i + distance])
+            step, before = known[a], known[a - 1]
+            if isinstance(step, str) or isinstance(before, str):
+                self.reasons.append(step if isinstance(step, str) else str(before))
+                continue
+            try:
+                yield _Trial(before, step, self.required(a - 1), self.required(a))
+            except UsageError as error:
+                self.reasons.append(str(error))
+
+    def required(self, index: int) -> list[int]:
+        """The nodes that a step's boundary requires.
+
+        Raises:
+            UsageError: the step has no work of its own before its boundary.
+        """
+        view = self.view
+        if index not in self.sinks:
+            self.sinks[index] = sinks_of(view.trace, view.links, view.steps, view.steps[index], view.built)
+        return self.sinks[index]
 
 
 def _replayed(view: StepGraph, trials: Sequence[_Trial]) -> list[Pair]:

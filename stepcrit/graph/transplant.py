@@ -39,12 +39,12 @@ def transplant(view: StepGraph, found: Sequence[Counterparts]) -> Int64Array:
     return dur
 
 
-def matched_time(view: StepGraph, found: Counterparts) -> tuple[int, int]:
+def matched_time(view: StepGraph, clock: ThreadClock, found: Counterparts) -> tuple[int, int]:
     """How much of a step's time on threads and queues has a counterpart, and how much there is, in ns.
 
     A thread counts with its own time in the step's host window, a device activity by where it was launched.
     """
-    events, step, clock = view.trace.events, found.step, thread_clock(view)
+    events, step = view.trace.events, found.step
     window = np.array((step.host_start_ns, step.host_end_ns), np.int64)
     own = {
         lane: int(np.diff(clock.at(lane, window))[0]) for lane in np.flatnonzero(np.diff(clock.ptr)).tolist()
