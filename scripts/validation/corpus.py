@@ -33,7 +33,7 @@ def row_of(name: str, trace: Trace) -> Row:
         return Row("corpus", name, 0, None, None, None, str(error))
     note = found.why_not or ""
     if not note and not found.crossing_count:
-        note = "the path stays on one thread: nothing but its own time is added up"
+        note = "the path stays on one thread or queue: little but its own time is added up"
     return Row(
         "corpus", name, len(found.pairs), None, found.median_error_share, found.worst_error_share, note
     )

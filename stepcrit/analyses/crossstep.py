@@ -61,7 +61,8 @@ class CrossStep:
         matched_share: of the time of the steps whose graphs were used, on host threads and on the device, how
             much took its duration from the other step; None without pairs.
         crossing_count: dependencies from one thread or queue to another on the critical path of the view's
-            step. Where there is none, the time of one thread is only added up, and no error says nothing.
+            step. Where there is none, the replay adds up the time of one thread or queue, and a small error
+            says little about dependencies.
         why_not: why nothing could be compared, None where something was.
     """
 
