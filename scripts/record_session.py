@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrub import read_trace, scrub, write_trace, write_whole
+from scrub import Json, read_trace, scrub, write_trace, write_whole
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, schedule
 
@@ -53,6 +53,12 @@ def output_option(doc: str) -> argparse.ArgumentParser:
 
 def record(loop: Loop, plan: Plan, path: Path) -> None:
     """Run `loop` under the profiler and save its trace, scrubbed."""
+    write_trace(scrub(traced(loop, plan)), path)
+    print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+def traced(loop: Loop, plan: Plan) -> dict[str, Json]:
+    """Run `loop` under the profiler and return its trace as it was written."""
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / "raw.json"
         with profile(
@@ -67,8 +73,7 @@ def record(loop: Loop, plan: Plan, path: Path) -> None:
             experimental_config=_ExperimentalConfig(verbose=plan.stacks),
         ) as profiler:
             loop(plan.steps, profiler.step)
-        write_trace(scrub(read_trace(raw)), path)
-    print(f"{path.name}: {path.stat().st_size} bytes")
+        return read_trace(raw)
 
 
 def step_periods(loop: Loop, steps: int = MEASURED_STEPS) -> list[int]:
@@ -81,9 +86,21 @@ def step_periods(loop: Loop, steps: int = MEASURED_STEPS) -> list[int]:
 
 def save_periods(periods: list[int], path: Path) -> None:
     """Save the count, the median and the quartiles of step periods."""
+    _save(summed_up(periods), path)
+
+
+def save_measured(timed: list[int], profiled: list[int], path: Path) -> None:
+    """The same for periods without the profiler, and under "profiled" for those with it."""
+    _save({**summed_up(timed), "profiled": summed_up(profiled)}, path)
+
+
+def summed_up(periods: list[int]) -> dict[str, int]:
+    """Count, median and quartiles, in ns."""
     q1, median, q3 = (round(cut) for cut in statistics.quantiles(periods, n=4, method="inclusive"))
-    summary = {"median_ns": median, "n": len(periods), "q1_ns": q1, "q3_ns": q3, "schema": 1}
-    write_whole(path, (json.dumps(summary, indent=2, sort_keys=True) + "\n").encode())
-    print(
-        f"{path.name}: median {median / 1e6:.3f} ms of {len(periods)} steps, quartiles {q1 / 1e6:.3f} {q3 / 1e6:.3f}"
-    )
+    return {"median_ns": median, "n": len(periods), "q1_ns": q1, "q3_ns": q3}
+
+
+def _save(summary: dict[str, Json], path: Path) -> None:
+    text = json.dumps({**summary, "schema": 1}, indent=2, sort_keys=True)
+    write_whole(path, (text + "\n").encode())
+    print(f"{path.name}: {summary}")

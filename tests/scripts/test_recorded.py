@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import itertools
 import json
 import re
 import socket
@@ -19,6 +20,18 @@ RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "recorded"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in RECORDED.glob("*.json.gz"))
 MEASURED = sorted(path.name.removesuffix(".measured.json") for path in RECORDED.glob("*.measured.json"))
 WAIT_FOR_DATA = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+PAIRS = (
+    "loader_halved",
+    "loader_hidden",
+    "op_halved",
+    "small_ops_halved",
+    "copies_removed",
+    "python_halved",
+    "wait_removed",
+    "barrier_removed",
+)
+"""Recorded in turns, before and after."""
 
 # Words that a trace has of its own accord, so that a machine or user of that name proves nothing.
 COMMON_WORDS = {"python", "thread", "torch", "main", "cpu", "default", "localhost", "stream"}
@@ -102,6 +115,7 @@ def test_the_medians_of_the_readme_are_those_of_the_files(name: str) -> None:
         ("op_pair_after", 2, 6),
         ("ddp_gloo_rank0", 4, 8),
         ("ddp_gloo_rank1", 4, 8),
+        *((f"{pair}_{when}", 5, 11) for pair in PAIRS for when in ("before", "after")),
     ],
 )
 def test_profiler_steps_are_the_ones_named_and_input_shapes_are_there(
@@ -170,6 +184,55 @@ def test_the_after_of_each_pair_has_half_of_what_was_halved(pair: str, changed: 
     ratio = median_dur(f"{pair}_after", changed) / median_dur(f"{pair}_before", changed)
     assert ratio == pytest.approx(0.5, abs=0.05)
     assert median_ns(f"{pair}_after") / median_ns(f"{pair}_before") == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("pair", "changed"),
+    [("op_halved", "big_elementwise"), ("small_ops_halved", "augment"), ("python_halved", "format_log")],
+)
+def test_the_after_of_each_halved_pair_has_half_of_it(pair: str, changed: str) -> None:
+    ratio = median_dur(f"{pair}_after", changed) / median_dur(f"{pair}_before", changed)
+    assert ratio == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("pair", "changed", "per_step"),
+    [
+        ("copies_removed", "redundant_copy", 4),
+        ("wait_removed", "wait_for_logger", 1),
+        ("barrier_removed", "meet", 1),
+    ],
+)
+def test_the_after_of_each_pair_with_something_removed_has_none_of_it(
+    pair: str, changed: str, per_step: int
+) -> None:
+    assert len(spans(f"{pair}_before", changed)) == 7 * per_step
+    assert not spans(f"{pair}_after", changed)
+
+
+def test_the_halved_loader_stays_the_slower_one_and_the_hidden_one_does_not() -> None:
+    fetch_ms = {
+        name: median_dur(name, WAIT_FOR_DATA) / 1000
+        for pair in ("loader_halved", "loader_hidden")
+        for name in (f"{pair}_before", f"{pair}_after")
+    }
+    assert fetch_ms["loader_halved_before"] > fetch_ms["loader_halved_after"] > 2
+    assert fetch_ms["loader_hidden_before"] > 10
+    assert fetch_ms["loader_hidden_after"] < 2
+
+
+@pytest.mark.parametrize("name", [f"{pair}_{when}" for pair in PAIRS for when in ("before", "after")])
+def test_the_recording_kept_of_a_pair_is_typical_of_the_turns(name: str) -> None:
+    """Its steps take what all profiled steps took; these are longer than the steps without the profiler."""
+    measured = json.loads((RECORDED / f"{name}.measured.json").read_text())
+    ends = [1000 * (float(e["ts"]) + float(e["dur"])) for e in spans(name, "ProfilerStep#")]
+    periods = [after - before for before, after in itertools.pairwise(ends[1:])]
+    profiled = measured["profiled"]
+    assert statistics.fmean(periods) == pytest.approx(profiled["median_ns"], rel=0.03)
+    assert profiled["n"] == 8 * len(periods)
+    assert profiled["q1_ns"] <= profiled["median_ns"] <= profiled["q3_ns"]
+    row = rf"\| `{name}.measured.json` \| [\d.]+ \| {profiled['median_ns'] / 1e6:.3f} \|"
+    assert re.search(row, (RECORDED / "README.md").read_text())
 
 
 # --- what a fixture must not say ---------------------------------------------------------------
