@@ -97,6 +97,70 @@ def test_a_fetch_that_did_not_wait_leaves_production_unknown_and_an_interval() -
     assert waits.least_ns[1:].sum() < waits.most_ns[1:].sum()
 
 
+def test_where_production_is_unknown_only_what_was_waiting_for_sure_scales_and_the_first_fetch_stays() -> (
+    None
+):
+    # A fetch of a ready batch takes 1 here: of the others that is no waiting.
+    view = loop((0, 14), (17, 18), (20, 34), (37, 38), (40, 54), (57, 58))
+    shorter, longer = (waits_after(view, factor, ready_ns=1_000) for factor in (Fraction(1, 2), Fraction(2)))
+    assert shorter.most_ns.tolist() == [14_000, 1_000, 7_500, 1_000, 7_500, 1_000]
+    assert longer.least_ns.tolist() == [14_000, 1_000, 27_000, 1_000, 27_000, 1_000]
+
+
+def test_two_fetches_in_one_step_wait_as_two_fetches_in_two_steps() -> None:
+    """Microbatches: nothing cuts the thread between them, so that both lie in one node of the graph."""
+    asked = range(0, 60, 10)
+    events = [event("user_annotation", FETCH, (at, at + 7), MAIN) for at in asked]
+    events += [event("cpu_op", "aten::mm", (at + 7, at + 10), MAIN) for at in asked]
+    steps = [event("user_annotation", f"ProfilerStep#{i}", (20 * i, 20 * i + 20), MAIN) for i in range(3)]
+    view = Trace(trace([*steps, *events]), Options()).view()
+    assert len(view.built.graph) == len(steps)
+    waits = waits_after(view, Fraction(1, 2), ready_ns=0)
+    assert waits.least_ns.tolist() == waits.most_ns.tolist() == [7_000, *[2_000] * 5]
+
+
+def test_where_the_device_holds_the_loop_up_instead_a_batch_is_ready_when_asked_for() -> None:
+    """The loop waits for the kernel of the step before anyway: all that it waits less for data, it waits there."""
+    # step i: fetch 0..70, wait 70..80 for the kernel before (ends at 75), launch 80..90, kernel 90..175
+    events: list[Event] = []
+    for i in range(5):
+        at = 100 * i
+        events += [
+            event("user_annotation", f"ProfilerStep#{i}", (at, at + 100), MAIN),
+            event("user_annotation", FETCH, (at, at + 70), MAIN),
+            event("cuda_runtime", "cudaDeviceSynchronize", (at + 70, at + 80), MAIN, correlation=10 + i),
+            event("cuda_runtime", "cudaLaunchKernel", (at + 80, at + 90), MAIN, correlation=i),
+            event("kernel", "k", (at + 90, at + 175), (0, 7), correlation=i, stream=7),
+        ]
+    view = Trace(trace(events), Options()).view()
+    # At half, batches come at 70, 120, 170, …; the loop asks at 100, and from then on every 100 as before.
+    assert waits_after(view, Fraction(1, 2), ready_ns=0).least_ns.tolist() == [70_000, 20_000, 0, 0, 0]
+
+
+def test_of_a_fetch_that_a_boundary_cuts_the_end_gives_way_first() -> None:
+    # The kernel of each step ends 3 into the next fetch, and the step with it: the fetch is 3 and 4.
+    events: list[Event] = []
+    for i in range(5):
+        at = 10 * i
+        events += [
+            event("user_annotation", f"ProfilerStep#{i}", (at, at + 10), MAIN),
+            event("user_annotation", FETCH, (at, at + 7), MAIN),
+            event("cuda_runtime", "cudaLaunchKernel", (at + 8, at + 9), MAIN, correlation=i),
+            event("kernel", "k", (at + 9, at + 13), (0, 7), correlation=i, stream=7),
+        ]
+    view = Trace(trace(events), Options()).view()
+    waits = waits_after(view, Fraction(1, 2), ready_ns=0)
+    graph, dur = view.built.graph, durations(view, waits.row, waits.least_ns)
+    shorter = {
+        (int(graph.start_ns[v]), int(graph.end_ns[v])): int(graph.dur_ns[v] - dur[v])
+        for v in np.flatnonzero(dur != graph.dur_ns)
+    }
+    for at in range(10_000, 50_000, 10_000):
+        inside = {span: ns for span, ns in shorter.items() if at - 1_000 <= span[0] < at + 7_000}
+        assert max((start - at, ns) for (start, _), ns in inside.items()) == (3_000, 4_000)
+        assert sum(inside.values()) == 5_000
+
+
 @pytest.mark.parametrize("ready_ns", [0, 2_000, 9_000])
 def test_nothing_changed_gives_back_the_observed_waits(ready_ns: int) -> None:
     view = loop((0, 7), (10, 17), (20, 21), (24, 50), (53, 60))
