@@ -19,6 +19,7 @@ from stepcrit.graph.scene import Rules
 from stepcrit.graph.schedule import check_replay, lags, observe
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.ingest import read_trace
+from stepcrit.link.fetches import fetch_rows
 from stepcrit.link.linker import link
 from stepcrit.link.steps import StepOptions, find_steps
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, Side
@@ -106,6 +107,11 @@ class Trace:
         # Every thread is cut where a window opens: what lies inside can change alone.
         threads = [i for i, lane in enumerate(self.raw.events.lanes) if lane.side == Side.HOST]
         boundaries = [*ends, *((lane, s.start_ns) for s in self.steps for lane in threads)]
+        # And where a batch is asked for and got: how long that takes depends on loader workers, not on the thread.
+        events = self.raw.events
+        fetches = fetch_rows(events, self.links)
+        for at in (events.start_ns, events.end_ns):
+            boundaries += zip(events.lane[fetches].tolist(), at[fetches].tolist(), strict=True)
         built = build_graph(
             self.raw.events, self.links, rules=rules, boundaries=boundaries, full=self.options.full
         )

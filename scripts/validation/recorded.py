@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from stepcrit.analyses.whatif import Options, analyze, period_before
+from stepcrit.analyses.whatif import analyze
 from stepcrit.graph.change import parse_change
-from stepcrit.graph.input import durations, waits_after
-from stepcrit.graph.replay import replayer
-from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.session import load
 
 from .row import Outcome, Row, row_of
@@ -33,15 +29,12 @@ class Pair:
     Attributes:
         name: see above.
         kind: what was changed, in words; the family in the table.
-        change: option and argument of `stepcrit whatif`; None where the loader's production changed, which
-            no selector means, since it is not in the trace.
-        production: what is left of the time of producing a batch.
+        change: option and argument of `stepcrit whatif`.
     """
 
     name: str
     kind: str
-    change: tuple[str, str] | None = None
-    production: Fraction = Fraction(1)
+    change: tuple[str, str]
 
     @property
     def before(self) -> Path:
@@ -54,8 +47,8 @@ class Pair:
 
 
 PAIRS = (
-    Pair("loader_halved", "slower loader halved", production=Fraction(1, 2)),
-    Pair("loader_hidden", "slower loader halved", production=Fraction(1, 2)),
+    Pair("loader_halved", "slower loader halved", ("shrink", "class:input=0.5")),
+    Pair("loader_hidden", "slower loader halved", ("shrink", "class:input=0.5")),
     Pair("op_halved", "operator made cheaper", ("shrink", "big_elementwise=0.5")),
     Pair("small_ops_halved", "half of many small operators", ("shrink", "augment=0.5")),
     Pair("copies_removed", "needless copies removed", ("remove", "redundant_copy")),
@@ -110,10 +103,7 @@ class Result:
 
 def predict(pair: Pair) -> Predicted:
     """The period after the change, from the trace before it alone."""
-    view = load(pair.before).view()
-    if pair.change is None:
-        return _with_production(view, pair.production)
-    answer = analyze(view, [parse_change(*pair.change)], Options())
+    answer = analyze(load(pair.before).view(), [parse_change(*pair.change)])
     return Predicted(answer.period_ns, *answer.predicted_ns)
 
 
@@ -142,13 +132,6 @@ def _row(kind: str, results: list[Result]) -> Row:
     row = row_of(PART, kind, [r.outcome for r in results], note)
     interval = any(r.predicted.low_ns != r.predicted.high_ns for r in results)
     return row if interval else replace(row, inside_share=None)
-
-
-def _with_production(view: StepGraph, factor: Fraction) -> Predicted:
-    replay, waits = replayer(view), waits_after(view, factor)
-    least, most = (replay.saving(durations(view, waits.row, ns)) for ns in (waits.least_ns, waits.most_ns))
-    period = period_before(view, replay)
-    return Predicted(period, period - least.high_ns, period - most.low_ns)
 
 
 def table() -> str:

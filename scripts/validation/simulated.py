@@ -14,8 +14,7 @@ from simulator.program import Program
 from simulator.scenarios import SCENARIOS, Scenario
 
 from stepcrit.analyses import whatif
-from stepcrit.analyses.whatif import Options
-from stepcrit.graph.change import parse_change
+from stepcrit.graph.change import Options, parse_change
 from stepcrit.graph.replay import replayer
 from stepcrit.model.steps import Boundary
 from stepcrit.session import Trace, load

@@ -157,8 +157,8 @@ def _off_path(among: Candidates, key: int) -> Gains | None:
 
 def _gains(among: Candidates, key: int, *, detailed: bool) -> Gains:
     """A quarter less, half, and all of it, read alike."""
-    replay, part = among.replay, among.part_ns(key)
-    quarter, half, gone = (replay.earlier(among.shortened(part, Fraction(1, n))) for n in (4, 2, 1))
+    replay = among.replay
+    quarter, half, gone = (replay.earlier(among.variant(key, taken=Fraction(1, n))) for n in (4, 2, 1))
     settled = replay.settled(quarter, half, gone)
     less, much, all_of_it = (replay.read(ends, settled=settled) for ends in (quarter, half, gone))
     return Gains(less, much, all_of_it, _takes_over(among, key) if detailed else None)

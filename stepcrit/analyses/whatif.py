@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 
-from stepcrit.graph.change import Applied, Change, apply_changes, put
-from stepcrit.graph.marks import Side
+from stepcrit.graph.change import Applied, Change, Options, Scope, apply_changes, put
 from stepcrit.graph.newpath import new_path
 from stepcrit.graph.replay import POLICIES, Replayer, Saving, Variant, replayer
 from stepcrit.graph.select import together
@@ -25,15 +24,6 @@ from stepcrit.model.classes import WorkClass
 
 CURVE = tuple(Fraction(n, 10) for n in range(11))
 """Fractions of the selected time taken away, for the saving curve S(x)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How selectors are read: see `graph.select` and `graph.change`."""
-
-    side: Side = "auto"
-    self_only: bool = False
-    with_launch: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,9 +67,9 @@ def analyze(view: StepGraph, changes: Sequence[Change], options: Options | None 
     applied = _applied(view, replay, changes, options)
     gone = _applied(view, replay, [replace(c, operation="remove") for c in changes], options)
     taken = _taken(view, replay, changes, options, (Fraction(1, 2), Fraction(1)))
-    half, free = (replay.earlier(*variant) for variant in taken)
+    half, free = (replay.earlier(variant) for variant in taken)
     settled = replay.settled(half, free)
-    ends = (*(replay.earlier(*_variant(view, one)) for one in (applied, gone)), free)
+    ends = (*(replay.earlier(_variant(view, one)) for one in (applied, gone)), free)
     saving, removed, without = (replay.read(one, settled=settled) for one in ends)
     ceiling = _larger(without, removed)
     if all(_shortens(change) for change in changes):
@@ -101,7 +91,7 @@ def curve(
     """S(x): the saving when a share x of everything selected is taken away, at CURVE's points."""
     options = options or Options()
     replay = replayer(view)
-    points = [replay.earlier(*variant) for variant in _taken(view, replay, changes, options, CURVE)]
+    points = [replay.earlier(variant) for variant in _taken(view, replay, changes, options, CURVE)]
     settled = replay.settled(points[len(points) // 2], points[-1])
     savings = [replay.read(point, settled=settled) for point in points]
     # More saves no less; a point above a later one shows work that was queued up, which a long run uses up.
@@ -127,9 +117,8 @@ def _taken(
     """The schedule with shares of everything selected taken away, each thing once."""
     everything = together(view, _applied(view, replay, changes, options).selections)
     less = (replace(changes[0], operation="scale", factor=1 - share) for share in shares)
-    only = None if replay.period_count else replay.changeable
-    launches = options.with_launch
-    return [_variant(view, put(view, [one], [everything], with_launch=launches, only=only)) for one in less]
+    scope, launches = _scope(replay), options.with_launch
+    return [_variant(view, put(view, [one], [everything], scope, with_launch=launches)) for one in less]
 
 
 def _shortens(change: Change) -> bool:
@@ -148,21 +137,21 @@ def period_before(view: StepGraph, replay: Replayer) -> int:
 
 def _applied(view: StepGraph, replay: Replayer, changes: Sequence[Change], options: Options) -> Applied:
     """Changes to every step, or to this step alone where it does not stand for the others."""
-    everywhere = apply_changes(
-        view, changes, side=options.side, self_only=options.self_only, with_launch=options.with_launch
-    )
-    if replay.period_count:
-        return everywhere
-    return put(view, changes, everywhere.selections, with_launch=options.with_launch, only=replay.changeable)
+    return apply_changes(view, changes, options, _scope(replay))
+
+
+def _scope(replay: Replayer) -> Scope:
+    return Scope(None if replay.period_count else replay.changeable, replay.loop)
 
 
 def _variant(view: StepGraph, applied: Applied) -> Variant:
-    return applied.dur_ns, {policy: applied.delays(view, policy) for policy in POLICIES}
+    delays = {policy: applied.delays(view, policy) for policy in POLICIES}
+    return Variant(applied.dur_ns, delays, applied.production)
 
 
 def _after(view: StepGraph, replay: Replayer, applied: Applied) -> dict[WorkClass, int]:
     """The new critical path by class: what takes over."""
     found: Counter[WorkClass] = Counter()
-    for stretch in new_path(replay, applied.dur_ns, applied.delays(view, "join"), applied.changed):
+    for stretch in new_path(replay, _variant(view, applied), applied.changed):
         found[WorkClass(stretch.work)] += stretch.length_ns
     return {work: n for work, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n}

@@ -23,7 +23,7 @@ from stepcrit.answers.words import (
     share,
     text,
 )
-from stepcrit.graph.change import Applied, Change
+from stepcrit.graph.change import Applied, Change, Options
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.select import Selection, together
 from stepcrit.graph.stepgraph import StepGraph
@@ -48,7 +48,7 @@ ASSUMPTIONS = (
 def answer(
     view: StepGraph,
     changes: Sequence[Change],
-    options: whatif.Options | None = None,
+    options: Options | None = None,
     *,
     curve: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -58,7 +58,7 @@ def answer(
     Raises:
         UsageError: a selector matches nothing.
     """
-    options = options or whatif.Options()
+    options = options or Options()
     result = whatif.analyze(view, changes, options)
     known = trust.analyze(view)
     points = whatif.curve(view, changes, options) if curve else ()
@@ -125,6 +125,13 @@ def _opening(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
     lines = []
     for change, selection, entries in zip(result.changes, applied.selections, applied.calls, strict=True):
         lines.append(in_words(change, selection, calls=len(np.unique(every.row[entries]))))
+    if applied.production != 1:
+        lines.append(
+            say(
+                "loader workers take {} × their time over a batch; the loop waits for what it then must",
+                text(f"{float(applied.production):g}"),
+            )
+        )
     if result.period_count:
         return [
             *lines,

@@ -104,9 +104,8 @@ def whatif(
 
     Examples: stepcrit whatif trace.json --shrink aten::mm=0.5; stepcrit whatif trace.json --speedup class:comm=2x --curve
     """
-    from stepcrit.analyses.whatif import Options  # noqa: PLC0415 - numpy loads here
-    from stepcrit.answers.whatif import answer  # noqa: PLC0415
-    from stepcrit.graph.change import parse_change  # noqa: PLC0415
+    from stepcrit.answers.whatif import answer  # noqa: PLC0415 - numpy loads here
+    from stepcrit.graph.change import Options, parse_change  # noqa: PLC0415
     from stepcrit.session import load  # noqa: PLC0415
 
     given = {"shrink": shrink, "speedup": speedup, "set_to": set_to, "add": add, "remove": remove}

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from stepcrit.errors import UsageError, quoted
+from stepcrit.graph.input import Loop
 from stepcrit.graph.marks import Side
 from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.schedule import GapPolicy, Lags, unwaited, without
@@ -58,6 +59,7 @@ class Applied:
         dropped: edges that nothing waits over any more: the waits of removed calls.
         selections: what each change is applied to, in order.
         calls: entries of the launch calls that change along, by change.
+        production: what is left of the time that loader workers take over a batch.
         changed: (node, event row, ns) by which each entry grew, as three columns.
     """
 
@@ -67,6 +69,7 @@ class Applied:
     dropped: BoolArray
     selections: tuple[Selection, ...]
     calls: tuple[Int64Array, ...]
+    production: Fraction
     changed: tuple[Int64Array, Int64Array, Int64Array]
 
     def delays(self, view: StepGraph, policy: GapPolicy) -> Lags:
@@ -163,38 +166,59 @@ def _factor(operation: str, amount: str) -> Fraction:
     return 1 / value if operation == "speedup" else value
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How selectors are read: see `graph.select`; and whether launch calls change with what they launch."""
+
+    side: Side = "auto"
+    self_only: bool = False
+    with_launch: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What a change can reach.
+
+    Attributes:
+        only: nodes that may change; None for all.
+        loop: fetches from loader workers: of them it is the production that changes, since the wait is
+            no work of the thread.
+    """
+
+    only: BoolArray | None = None
+    loop: Loop | None = None
+
+
 def apply_changes(
     view: StepGraph,
     changes: Sequence[Change],
-    *,
-    side: Side = "auto",
-    self_only: bool = False,
-    with_launch: bool = False,
+    options: Options | None = None,
+    scope: Scope | None = None,
 ) -> Applied:
-    """Apply changes to the whole capture, in order.
+    """Apply changes to the whole capture, in order, as far as the scope lets them.
 
     Raises:
         UsageError: a selector matches nothing.
     """
-    found = [select(view, change.selector, side=side, self_only=self_only) for change in changes]
+    how = options or Options()
+    found = [select(view, change.selector, side=how.side, self_only=how.self_only) for change in changes]
     for change, selection in zip(changes, found, strict=True):
-        _check(change, selection, with_launch=with_launch)
-    return put(view, changes, found, with_launch=with_launch)
+        _check(change, selection, with_launch=how.with_launch)
+    return put(view, changes, found, scope or Scope(), with_launch=how.with_launch)
 
 
 def put(
     view: StepGraph,
     changes: Sequence[Change],
     selections: Sequence[Selection],
+    scope: Scope,
     *,
     with_launch: bool = False,
-    only: BoolArray | None = None,
 ) -> Applied:
-    """Put each change into effect on what it selects, in order; if given, on `only` some nodes."""
-    state = _State(view)
-    if only is not None:
-        selections = [within(view, selection, only) for selection in selections]
-        state.fixed = ~only
+    """Put each change into effect on what it selects, in order."""
+    state = _State(view, scope)
+    if scope.only is not None:
+        selections = [within(view, selection, scope.only) for selection in selections]
     for change, selection in zip(changes, selections, strict=True):
         state.change(change, selection, with_launch=with_launch)
     return state.applied(tuple(selections))
@@ -219,8 +243,10 @@ def _check(change: Change, selection: Selection, *, with_launch: bool) -> None:
 class _State:
     """Times as the changes so far have left them; every stretch of time by itself."""
 
-    def __init__(self, view: StepGraph) -> None:
+    def __init__(self, view: StepGraph, scope: Scope) -> None:
         self.view = view
+        self.scope = scope
+        self.production = Fraction(1)
         self.length = view.stretches.length_ns.copy()
         self.gap = view.built.arrivals.gap_ns.copy()
         self.removed = np.zeros(len(view.built.graph), np.bool_)
@@ -228,7 +254,6 @@ class _State:
         self.gone = np.empty(0, np.int64)  # rows removed so far
         self.grown: list[tuple[Int64Array, Int64Array]] = []
         self.calls: list[Int64Array] = []
-        self.fixed = np.zeros(len(view.built.graph), np.bool_)  # nodes that no launch call changes on
 
     def change(self, change: Change, selection: Selection, *, with_launch: bool) -> None:
         """Put one change into effect."""
@@ -236,11 +261,22 @@ class _State:
             self._remove_gaps(selection)
         elif change.operation == "scale":
             self.gap[selection.gap_nodes] = _times(self.gap[selection.gap_nodes], change.factor)
-        after = _after(change, selection.activity, self.length[selection.entry])
-        self._put(selection.entry, after)
+        fetched = self._fetched(change, selection)
+        entry, activity = selection.entry[~fetched], selection.activity[~fetched]
+        self._put(entry, _after(change, activity, self.length[entry]))
         calls = self._calls(change, selection) if with_launch else np.empty(0, np.int64)
         self._put(calls, _after(change, calls, self.length[calls]))
         self.calls.append(calls)
+
+    def _fetched(self, change: Change, selection: Selection) -> BoolArray:
+        """Entries that are waits for loader workers, whose production the change is of then."""
+        loop, row = self.scope.loop, selection.row
+        scales = change.operation in ("scale", "remove")
+        if loop is None or not scales or not np.isin(row, loop.rows).any():
+            return np.zeros(len(row), np.bool_)
+        self.production *= change.factor if change.operation == "scale" else 0
+        fetched: BoolArray = (row >= 0) & loop.covers[np.maximum(row, 0)]
+        return fetched
 
     def _calls(self, change: Change, selection: Selection) -> Int64Array:
         """Entries of the launch calls that change with what they launch.
@@ -249,7 +285,8 @@ class _State:
         """
         rows = self.gone if change.operation == "remove" else selection.row
         calls = np.setdiff1d(launch_entries(self.view, rows), selection.entry)
-        return calls[~self.fixed[self.view.stretches.node[calls]]]
+        only = self.scope.only
+        return calls if only is None else calls[only[self.view.stretches.node[calls]]]
 
     def _remove_gaps(self, selection: Selection) -> None:
         returns = np.flatnonzero(selection.wait_nodes[self.view.stretches.node])
@@ -281,7 +318,16 @@ class _State:
         np.add.at(dur, every.node, self.length - every.length_ns)
         columns = (every.node[entry], every.row[entry], grown)
         dur = keep_tails(graph, np.maximum(dur, 0))
-        return Applied(dur, self.gap, self.removed, self.dropped, selections, tuple(self.calls), columns)
+        return Applied(
+            dur,
+            self.gap,
+            self.removed,
+            self.dropped,
+            selections,
+            tuple(self.calls),
+            self.production,
+            columns,
+        )
 
 
 _MOST_NS = 2.0**61

@@ -23,12 +23,12 @@ from functools import cached_property
 import numpy as np
 
 from stepcrit.errors import UsageError
-from stepcrit.graph.schedule import GapPolicy, forward
+from stepcrit.graph.schedule import GapPolicy, Lags, forward
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.model.arrays import Int64Array
-
-WITH_WORKERS = "_MultiProcessingDataLoaderIter.__next__"
-"""Part of the range around a fetch from worker processes; a loader without workers has another name."""
+from stepcrit.link.fetches import fetch_rows
+from stepcrit.link.nesting import inherit
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array
+from stepcrit.model.events import HOST_KINDS
 
 READY_NS = 2_000_000
 """A fetch that takes no longer may have found its batch ready: recorded ones took 0.7 to 1.1 ms for that."""
@@ -53,29 +53,10 @@ class Waits:
     production_seen: bool
 
 
-def fetches(view: StepGraph) -> Int64Array:
-    """Event rows of the fetches from loader workers, in time order.
-
-    Raises:
-        UsageError: there are none, or only one, they are on several threads, or the graph has no host.
-    """
-    events = view.trace.events
-    named = np.array([WITH_WORKERS in name for name in events.names], np.bool_)
-    rows = np.flatnonzero(named[events.name]) if len(events) else np.empty(0, np.int64)
-    # The same range is written twice where the loader calls itself: the outer one is the fetch.
-    outer = [row for row in rows.tolist() if not _inside_one(view, row, named)]
-    if len(outer) < 2:
-        raise UsageError(
-            f"{len(outer)} fetches from loader workers in this trace: how long they take over a batch is not known",
-            do="record two steps or more of a loop over a DataLoader with num_workers > 0",
-        )
-    if len(set(events.lane[outer].tolist())) > 1:
-        raise UsageError("batches are fetched on several threads: whose waits belong together is not known")
-    if not len(view.built.threads.lane):
-        raise UsageError(
-            "the host is left out of this graph, and waits for data with it", do="leave out --device-only"
-        )
-    return np.array(sorted(outer, key=lambda row: int(events.start_ns[row])), np.int64)
+def loop_of(view: StepGraph) -> Loop | None:
+    """The loop that fetches from loader workers, if there is one whose fetches can be followed."""
+    rows, why_not = _fetches(view)
+    return None if why_not else Loop(view, rows)
 
 
 def waits_after(view: StepGraph, factor: Fraction, ready_ns: int = READY_NS) -> Waits:
@@ -87,47 +68,99 @@ def waits_after(view: StepGraph, factor: Fraction, ready_ns: int = READY_NS) -> 
         ready_ns: what a fetch may take though its batch is ready.
 
     Raises:
-        UsageError: see `fetches`.
+        UsageError: there is no fetch from workers, or only one, they are on several threads, or the graph
+            has no host.
     """
-    loop = _Loop(view, fetches(view))
-    took = loop.took_ns
-    seen = bool((took[1:] > ready_ns).all())
-    own_cost = np.minimum(took, ready_ns)
-    scaled = own_cost + _times(took - own_cost, factor)
-    scaled[0] = took[0]
-    nothing = np.zeros_like(took)
-    if factor <= 1:
-        least = loop.paced(factor, nothing, "edge")
-        most = loop.paced(factor, own_cost, "join") if seen else scaled
-    else:
-        least = loop.paced(factor, nothing, "edge") if seen else scaled
-        most = loop.paced(factor, own_cost, "join")
-    return Waits(loop.rows, took, least, np.maximum(most, least), seen)
+    rows, why_not = _fetches(view)
+    if why_not:
+        raise UsageError(why_not[0], do=why_not[1])
+    loop = Loop(view, rows, ready_ns)
+    dur = view.built.graph.dur_ns
+    least, most = (
+        loop.waits(factor, "edge", dur, view.delays("edge")),
+        loop.waits(factor, "join", dur, view.delays("join")),
+    )
+    return Waits(loop.rows, loop.took_ns, least, np.maximum(most, least), loop.production_seen)
 
 
-def durations(view: StepGraph, row: Int64Array, wait_ns: Int64Array) -> Int64Array:
-    """Durations of the graph's nodes, in ns, when the fetches `row` take `wait_ns`."""
-    return _Loop(view, row).durations(wait_ns)
-
-
-def _inside_one(view: StepGraph, row: int, named: np.typing.NDArray[np.bool_]) -> bool:
-    parent = int(view.links.parent[row])
-    return parent >= 0 and bool(named[view.trace.events.name[parent]])
+def _fetches(view: StepGraph) -> tuple[Int64Array, tuple[str, str] | None]:
+    """Event rows of the fetches from loader workers in time order, and why they cannot be followed (and what to do)."""
+    events, found = view.trace.events, fetch_rows(view.trace.events, view.links)
+    why_not = None
+    if len(found) < 2:
+        why_not = (
+            f"{len(found)} fetches from loader workers in this trace: how long they take over a batch is not known",
+            "record two steps or more of a loop over a DataLoader with num_workers > 0",
+        )
+    elif len(set(events.lane[found].tolist())) > 1:
+        why_not = ("batches are fetched on several threads: whose waits belong together is not known", "")
+    elif not len(view.built.threads.lane):
+        why_not = (
+            "the host is left out of this graph, and waits for data with it",
+            "leave out --device-only",
+        )
+    return found, why_not
 
 
 def _times(values: Int64Array, factor: Fraction) -> Int64Array:
     return np.array([round(factor * int(ns)) for ns in values], np.int64)
 
 
-class _Loop:
-    """The fetches of one thread on the schedule graph."""
+class Loop:
+    """The fetches of one thread on the schedule graph.
 
-    def __init__(self, view: StepGraph, rows: Int64Array) -> None:
+    Attributes:
+        rows: event row of each fetch, in time order.
+        took_ns: how long each took.
+        production_seen: whether the loop waited in every fetch after the first.
+    """
+
+    def __init__(self, view: StepGraph, rows: Int64Array, ready_ns: int = READY_NS) -> None:
         self.view = view
         self.rows = rows
+        self.ready_ns = ready_ns
         self.asked_ns: Int64Array = view.trace.events.start_ns[rows]
         self.got_ns: Int64Array = view.trace.events.end_ns[rows]
         self.took_ns: Int64Array = self.got_ns - self.asked_ns
+        self.production_seen = bool((self.took_ns[1:] > ready_ns).all())
+
+    @cached_property
+    def covers(self) -> BoolArray:
+        """Event rows that are, or lie in, a fetch."""
+        links = self.view.links
+        own = np.full(len(links.parent), NONE, np.int64)
+        own[self.rows] = self.rows
+        inside: BoolArray = inherit(own, links.parent, links.depth) >= 0
+        return inside & self.view.trace.events.is_kind(*HOST_KINDS)
+
+    def timed(self, factor: Fraction, policy: GapPolicy, dur_ns: Int64Array, delays: Lags) -> Int64Array:
+        """Durations of all nodes with the waits that come of other durations and another production.
+
+        Where production does not change, batches that the loop always waited for keep coming as they came
+        ("join"), or the waits stay as recorded ("edge"): a slow fetch need not be a wait.
+
+        Args:
+            factor: what is left of the time of production.
+            policy: which end of the answer is asked for.
+            dur_ns: new durations, one per node, with the waits as recorded.
+            delays: the delays of the policy.
+        """
+        if factor == 1 and (policy == "edge" or np.array_equal(dur_ns, self.view.built.graph.dur_ns)):
+            return dur_ns
+        return self.durations(self.waits(factor, policy, dur_ns, delays), dur_ns)
+
+    def waits(self, factor: Fraction, policy: GapPolicy, dur_ns: Int64Array, delays: Lags) -> Int64Array:
+        """How long each fetch takes; see `timed`."""
+        took, nothing = self.took_ns, np.zeros_like(self.took_ns)
+        own_cost = np.minimum(took, self.ready_ns)
+        # The end of the answer on which the pace is known to hold only if every fetch waited (see above).
+        sure = policy == "join" if factor <= 1 else policy == "edge"
+        if sure and not self.production_seen:
+            scaled = own_cost + _times(took - own_cost, factor)
+            scaled[0] = took[0]
+            return scaled
+        least = own_cost if policy == "join" else nothing
+        return self._paced(factor, least, dur_ns, delays)
 
     @cached_property
     def parts(self) -> list[list[tuple[int, int]]]:
@@ -160,15 +193,15 @@ class _Loop:
             per_fetch.append(own)
         return per_fetch
 
-    def durations(self, wait_ns: Int64Array) -> Int64Array:
-        """New durations of all nodes."""
-        dur = self.view.built.graph.dur_ns.copy()
+    def durations(self, wait_ns: Int64Array, dur_ns: Int64Array) -> Int64Array:
+        """The same durations of all nodes, but for the fetches, which take `wait_ns`."""
+        dur = dur_ns.copy()
         for own in self.changes(wait_ns):
             for node, grown in own:
-                dur[node] += grown
+                dur[node] = max(0, dur[node] + grown)
         return dur
 
-    def paced(self, factor: Fraction, least_ns: Int64Array, policy: GapPolicy) -> Int64Array:
+    def _paced(self, factor: Fraction, least_ns: Int64Array, dur_ns: Int64Array, delays: Lags) -> Int64Array:
         """The waits when batches come at `factor` times their observed distances, and none is below its least.
 
         Other threads and the device may hold the loop up more, or less, once it waits less for data, so the
@@ -176,10 +209,10 @@ class _Loop:
         """
         first = int(self.got_ns[0])
         come = first + _times(self.got_ns - first, factor)
-        delays, graph = self.view.delays(policy), self.view.built.graph
+        graph = self.view.built.graph
         waits = self._first_guess(come, least_ns)
         for _ in range(len(self.rows) + 1):
-            start = forward(graph, self.durations(waits), delays)
+            start = forward(graph, self.durations(waits, dur_ns), delays)
             after = np.maximum(come - self._asked(start, waits), least_ns)
             if np.array_equal(after, waits):
                 break

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepcrit.graph.path import Path, PieceKind, chain
-from stepcrit.graph.replay import Replayer
+from stepcrit.graph.replay import Replayer, Variant
 from stepcrit.graph.schedule import Arrivals, Lags, forward
 from stepcrit.graph.segments import gap_class, opened
 from stepcrit.graph.stepgraph import StepGraph
@@ -46,10 +46,10 @@ class Moved:
     path: Path
 
 
-def moved(replay: Replayer, dur_ns: Int64Array, delays: Lags) -> Moved:
-    """Replay new durations (one per node) under the delays of the "join" policy, and walk back."""
+def moved(replay: Replayer, variant: Variant) -> Moved:
+    """Replay a variant under the conservative policy, and walk back."""
     view, graph = replay.view, replay.view.built.graph
-    delays = replay.limited(delays, "join")
+    dur_ns, delays = replay.scheduled(variant, "join")
     start = forward(graph, dur_ns, delays)
     after = replace(graph, start_ns=start, dur_ns=dur_ns)
     finish = after.end_ns
@@ -58,21 +58,20 @@ def moved(replay: Replayer, dur_ns: Int64Array, delays: Lags) -> Moved:
     return Moved(after, arrivals, chain(after, arrivals, last, since_ns=_opening(replay, finish)))
 
 
-def new_path(replay: Replayer, dur_ns: Int64Array, delays: Lags, grown: Grown) -> list[Stretch]:
-    """The path of the replayer's step under new durations and the conservative delays.
+def new_path(replay: Replayer, variant: Variant, grown: Grown) -> list[Stretch]:
+    """The path of the replayer's step in a variant, under the conservative policy.
 
     Args:
         replay: of the step.
-        dur_ns: new durations, one per node.
-        delays: of the "join" policy.
+        variant: the change.
         grown: by how much which stretch of a host node changed.
 
     Returns:
         Stretches that sum to the step's new length.
     """
     view, graph = replay.view, replay.view.built.graph
-    now = moved(replay, dur_ns, delays)
-    path, start = now.path, now.graph.start_ns
+    now = moved(replay, variant)
+    path, start, dur_ns = now.path, now.graph.start_ns, now.graph.dur_ns
     parts = _host_parts(view, grown, path.node[dur_ns[path.node] != graph.dur_ns[path.node]])
     found: list[Stretch] = []
     columns = (path.kind, path.node, path.edge, path.start_ns, path.end_ns)

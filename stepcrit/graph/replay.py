@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
+from stepcrit.graph.input import Loop, loop_of
 from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.schedule import GapPolicy, Lags, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
@@ -53,8 +55,19 @@ class Ends:
     last: tuple[int, int]
 
 
-Variant = tuple[Int64Array] | tuple[Int64Array, Mapping[GapPolicy, Lags]]
-"""New durations and, where they change too, new delays by policy."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """What a change makes of the schedule.
+
+    Attributes:
+        dur_ns: new durations, one per node.
+        delays: new delays by policy, where they change too.
+        production: what is left of the time that loader workers take over a batch.
+    """
+
+    dur_ns: Int64Array
+    delays: Mapping[GapPolicy, Lags] | None = None
+    production: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +83,7 @@ class Replayer:
         closing_index: index of the step that the closing boundary belongs to.
         changeable: nodes to which a change applies.
         cut: of these, device work that begins before the window.
+        loop: fetches from loader workers, whose waits depend on the rest of a steady run.
     """
 
     view: StepGraph
@@ -79,25 +93,20 @@ class Replayer:
     closing_index: int
     changeable: BoolArray
     cut: tuple[int, ...] = ()
+    loop: Loop | None = None
 
     def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
         """The saving per step of new durations, where one variant stands alone; see `earlier` and `read`."""
-        return self.read(self.earlier(dur_ns, delays), settled=True)
+        return self.read(self.earlier(Variant(dur_ns, delays)), settled=True)
 
-    def earlier(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Ends:
-        """How much earlier the boundaries come under new durations (one per node) and delays; in ns.
-
-        Args:
-            dur_ns: of nodes that lie in the window in part, that part changes.
-            delays: as `without` or `lags` give them; by default the observed ones.
-        """
-        new, dur = delays or self.delays, self._inside(dur_ns)
-        join, edge = (self._moved(dur, self.limited(new[policy], policy)) for policy in POLICIES)
+    def earlier(self, variant: Variant) -> Ends:
+        """How much earlier the boundaries come in a variant; of nodes that the window cuts, the part in it changes."""
+        join, edge = (self._moved(variant, policy) for policy in POLICIES)
         return Ends((join[0], edge[0]), (join[1], edge[1]))
 
-    def saving_at_least(self, dur_ns: Int64Array) -> int:
+    def saving_at_least(self, variant: Variant) -> int:
         """The saving of shorter durations under the conservative policy alone, for half the work; in ns."""
-        first, last = self._moved(self._inside(dur_ns), self.delays["join"])
+        first, last = self._moved(variant, "join")
         ends = Ends((first, first), (last, last))
         return self.read(ends, settled=self.settled(ends)).join_ns
 
@@ -142,8 +151,17 @@ class Replayer:
             dur[node] = old + (int(dur_ns[node]) - old) * (old - begun) // old
         return dur
 
-    def _moved(self, dur_ns: Int64Array, delays: Lags) -> tuple[int, int]:
+    def scheduled(self, variant: Variant, policy: GapPolicy) -> tuple[Int64Array, Lags]:
+        """The durations and delays that a variant is replayed with under a policy."""
+        delays = self.limited((variant.delays or self.delays)[policy], policy)
+        dur = self._inside(variant.dur_ns)
+        if self.loop:
+            dur = self.loop.timed(variant.production, policy, dur, delays)
+        return dur, delays
+
+    def _moved(self, variant: Variant, policy: GapPolicy) -> tuple[int, int]:
         graph = self.view.built.graph
+        dur_ns, delays = self.scheduled(variant, policy)
         finish, observed = forward(graph, dur_ns, delays) + dur_ns, graph.end_ns
         first, last = (
             int(observed[nodes].max()) - int(finish[nodes].max()) for nodes in (self.ends[0], self.ends[-1])
@@ -170,7 +188,9 @@ def replayer(view: StepGraph) -> Replayer:
         ends = tuple(
             sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1])
         )
-        return Replayer(view, delays, ends, len(steady) - 1, steady[-1].index, np.ones(len(graph), np.bool_))
+        everything = np.ones(len(graph), np.bool_)
+        last = steady[-1].index
+        return Replayer(view, delays, ends, len(steady) - 1, last, everything, loop=loop_of(view))
     start, end = view.step.start_ns, view.step.end_ns
     starting = (graph.start_ns >= start) & (graph.start_ns < end)
     cut = np.flatnonzero((graph.start_ns < start) & (graph.end_ns > start))

@@ -17,7 +17,7 @@ import numpy as np
 from stepcrit.graph.groups import Groups
 from stepcrit.graph.newpath import gaps_by_class, moved
 from stepcrit.graph.path import PieceKind, critical_path
-from stepcrit.graph.replay import Replayer, scaled
+from stepcrit.graph.replay import Replayer, Variant, scaled
 from stepcrit.graph.segments import Segments, segments_of
 from stepcrit.graph.threads import Shares, shares
 from stepcrit.model.arrays import BoolArray, Int64Array
@@ -85,21 +85,37 @@ class Candidates:
             part[mine] = graph.dur_ns[mine]
         else:
             mine = _mine(self._host_order, key)
+            mine = self._outside_fetches(mine) if self.fetches(key) else mine
             np.add.at(part, self.host_node[mine], self.divided.length_ns[mine])
         return part
 
-    def shortened(self, part_ns: Int64Array, taken: Fraction) -> Int64Array:
-        """Durations with a share of a part taken away."""
-        return scaled(self.replay.view, part_ns, taken.numerator, taken.denominator)
+    def fetches(self, key: int) -> bool:
+        """Whether a group's host time is waiting for loader workers: how long that takes is not the host's to say."""
+        loop = self.replay.loop
+        if loop is None or self.on_device(key):
+            return False
+        return bool(np.isin(self.divided.owner[_mine(self._host_order, key)], loop.rows).any())
 
-    def gone_ns(self, key: int) -> Int64Array:
-        """Durations with the whole group taken away."""
-        return self.shortened(self.part_ns(key), Fraction(1))
+    def _outside_fetches(self, stretches: Int64Array) -> Int64Array:
+        """Of some stretches of host time, those that do not lie in a fetch."""
+        loop, owner = self.replay.loop, self.divided.owner[stretches]
+        if loop is None:
+            return stretches
+        return stretches[(owner < 0) | ~loop.covers[np.maximum(owner, 0)]]
+
+    def variant(self, *keys: int, taken: Fraction) -> Variant:
+        """Groups with a share of their time taken away; of fetches from loader workers, of their production."""
+        part = np.zeros(len(self.replay.view.built.graph), np.int64)
+        for key in keys:
+            part += self.part_ns(key)
+        fetched = any(self.fetches(key) for key in keys)
+        dur = scaled(self.replay.view, part, taken.numerator, taken.denominator)
+        return Variant(dur, production=1 - taken if fetched else Fraction(1))
 
     def path_without(self, key: int) -> Int64Array:
         """By group, the time on the step's path when all of one group's time is taken away, in ns."""
         view, graph = self.replay.view, self.replay.view.built.graph
-        now = moved(self.replay, self.gone_ns(key), view.delays("join"))
+        now = moved(self.replay, self.variant(key, taken=Fraction(1)))
         path, found = now.path, np.zeros(len(self.groups.labels), np.int64)
         whole = path.kind == PieceKind.NODE
         nodes, length = path.node[whole], (path.end_ns - path.start_ns)[whole]
@@ -166,7 +182,7 @@ def best(among: Candidates, count: int) -> dict[int, int]:
             continue
         if len(top) >= count and (not count or among.bound_ns[key] <= top[0]):
             break
-        found[key] = saving = replay.saving_at_least(among.gone_ns(key))
+        found[key] = saving = replay.saving_at_least(among.variant(key, taken=Fraction(1)))
         heapq.heappush(top, saving) if len(top) < count else heapq.heappushpop(top, saving)
     return found
 

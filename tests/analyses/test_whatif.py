@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from stepcrit.analyses import ranking
-from stepcrit.analyses.whatif import Options, WhatIf, analyze, curve
-from stepcrit.graph.change import apply_changes, parse_change
-from stepcrit.graph.replay import POLICIES, Saving, replayer
+from stepcrit.analyses.whatif import WhatIf, analyze, curve
+from stepcrit.graph.change import Options, parse_change
+from stepcrit.graph.replay import POLICIES, Saving, Variant, replayer
 from stepcrit.graph.schedule import forward
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
@@ -152,12 +152,14 @@ def test_saving_is_that_of_the_periods_and_the_new_path_that_of_the_step(name: s
     view = view_of(name)
     answer = whatif(view, words, side="both")
     replay = replayer(view)
-    after = apply_changes(view, answer.changes, side="both")
+    after = answer.applied
     graph = view.built.graph
-    dur = np.where(replay.changeable, after.dur_ns, graph.dur_ns)
+    changed = {policy: after.delays(view, policy) for policy in POLICIES}
+    variant = Variant(after.dur_ns, changed, after.production)
     saved = []
     for policy in POLICIES:
-        end = forward(graph, dur, replay.limited(after.delays(view, policy), policy)) + dur
+        dur, delays = replay.scheduled(variant, policy)
+        end = forward(graph, dur, delays) + dur
         ends = [max(int(end[v]) for v in sinks) for sinks in replay.ends]
         old = [max(int(graph.end_ns[v]) for v in sinks) for sinks in replay.ends]
         if policy == "join":

@@ -11,6 +11,7 @@ import pytest
 
 from stepcrit.errors import UsageError
 from stepcrit.graph.change import Applied, _times, apply_changes, parse_change, parse_duration
+from stepcrit.graph.change import Options as How
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.graph import NodeKind
 from stepcrit.session import Options, Trace
@@ -58,7 +59,7 @@ def split() -> StepGraph:
 
 def applied(view: StepGraph, *changes: str, **how: Any) -> Applied:
     """Changes written as the user types them: "shrink k=0.5"."""
-    return apply_changes(view, [parse_change(*words.split(" ", 1)) for words in changes], **how)
+    return apply_changes(view, [parse_change(*words.split(" ", 1)) for words in changes], How(**how))
 
 
 def host_and_device(view: StepGraph, *changes: str, **how: Any) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from scripts.simulator.change import Change
 from scripts.simulator.engine import simulate
 from scripts.simulator.scenarios import SCENARIOS
 from stepcrit.errors import UsageError
-from stepcrit.graph.input import durations, fetches, waits_after
+from stepcrit.graph.input import loop_of, waits_after
 from stepcrit.graph.schedule import GapPolicy, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import Int64Array
@@ -44,6 +44,12 @@ def loop(*spans: tuple[int, int], work: int = 3, name: str = FETCH) -> StepGraph
 def bound(count: int = 5) -> StepGraph:
     """Every 10 µs a batch comes; the loop waits 7 for it and works 3."""
     return loop(*((10 * i, 10 * i + 7) for i in range(count)))
+
+
+def durations(view: StepGraph, wait_ns: Int64Array) -> Int64Array:
+    found = loop_of(view)
+    assert found is not None
+    return found.durations(wait_ns, view.built.graph.dur_ns)
 
 
 # --- by hand -----------------------------------------------------------------------------------
@@ -108,13 +114,12 @@ def test_where_production_is_unknown_only_what_was_waiting_for_sure_scales_and_t
 
 
 def test_two_fetches_in_one_step_wait_as_two_fetches_in_two_steps() -> None:
-    """Microbatches: nothing cuts the thread between them, so that both lie in one node of the graph."""
+    """Microbatches."""
     asked = range(0, 60, 10)
     events = [event("user_annotation", FETCH, (at, at + 7), MAIN) for at in asked]
     events += [event("cpu_op", "aten::mm", (at + 7, at + 10), MAIN) for at in asked]
     steps = [event("user_annotation", f"ProfilerStep#{i}", (20 * i, 20 * i + 20), MAIN) for i in range(3)]
     view = Trace(trace([*steps, *events]), Options()).view()
-    assert len(view.built.graph) == len(steps)
     waits = waits_after(view, Fraction(1, 2), ready_ns=0)
     assert waits.least_ns.tolist() == waits.most_ns.tolist() == [7_000, *[2_000] * 5]
 
@@ -150,7 +155,7 @@ def test_of_a_fetch_that_a_boundary_cuts_the_end_gives_way_first() -> None:
         ]
     view = Trace(trace(events), Options()).view()
     waits = waits_after(view, Fraction(1, 2), ready_ns=0)
-    graph, dur = view.built.graph, durations(view, waits.row, waits.least_ns)
+    graph, dur = view.built.graph, durations(view, waits.least_ns)
     shorter = {
         (int(graph.start_ns[v]), int(graph.end_ns[v])): int(graph.dur_ns[v] - dur[v])
         for v in np.flatnonzero(dur != graph.dur_ns)
@@ -170,8 +175,7 @@ def test_nothing_changed_gives_back_the_observed_waits(ready_ns: int) -> None:
 
 def test_durations_move_the_time_of_the_fetches_and_no_other() -> None:
     view = bound(3)
-    rows = fetches(view)
-    dur = durations(view, rows, np.array([7_000, 2_000, 0], np.int64))
+    dur = durations(view, np.array([7_000, 2_000, 0], np.int64))
     graph = view.built.graph
     assert int(graph.dur_ns.sum() - dur.sum()) == 5_000 + 7_000
     assert (dur >= 0).all()
@@ -237,7 +241,7 @@ class Job:
     def predicted_ns(self, wait_ns: Int64Array, policy: GapPolicy) -> float:
         """The mean period of the same steps, replayed with these waits."""
         view, graph = self.view, self.view.built.graph
-        dur = durations(view, fetches(view), wait_ns)
+        dur = durations(view, wait_ns)
         finish = forward(graph, dur, view.delays(policy)) + dur
         sinks = (
             sinks_of(view.trace, view.links, view.steps, view.steps[i], view.built) for i in (0, STEPS - 1)

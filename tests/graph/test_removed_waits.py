@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stepcrit.analyses.whatif import Options as How
 from stepcrit.analyses.whatif import analyze
 from stepcrit.errors import UsageError
+from stepcrit.graph.change import Options as How
 from stepcrit.graph.change import parse_change
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.select import select

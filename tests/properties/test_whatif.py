@@ -13,8 +13,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepcrit.analyses.whatif import Options, analyze, curve
-from stepcrit.graph.change import Change
+from stepcrit.analyses.whatif import analyze, curve
+from stepcrit.graph.change import Change, Options
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.select import select
 from stepcrit.graph.selector import Selector

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -11,9 +10,6 @@ import pytest
 
 from scripts.validation import recorded
 from scripts.validation.recorded import PAIRS, Pair, Result, predict, result, rows, table
-from stepcrit.analyses.whatif import analyze
-from stepcrit.graph.change import parse_change
-from stepcrit.session import load
 
 GOAL = 0.05
 NAMES = [pair.name for pair in PAIRS]
@@ -60,15 +56,6 @@ def test_a_prediction_needs_the_trace_before_and_no_other_file(
     monkeypatch.setattr(recorded, "RECORDED", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"{name}_before.json.gz"]
     assert predict(pair_of(name)) == expected
-
-
-@pytest.mark.parametrize("name", ["loader_halved", "loader_hidden"])
-def test_halving_the_waits_for_a_loader_misses_what_halving_the_loader_does(name: str) -> None:
-    waits_halved = analyze(load(pair_of(name).before).view(), [parse_change("shrink", "class:input=0.5")])
-    truth_ns = result_of(name).outcome.truth_ns
-    assert waits_halved.predicted_ns[0] > (1 + 3 * GOAL) * truth_ns
-    # Halving the waits is the conservative end where nothing is known of production: the truth lies below.
-    assert pair_of(name).production == Fraction(1, 2)
 
 
 def test_each_kind_has_one_row_and_together_they_hold_every_pair() -> None:
