@@ -29,6 +29,19 @@ class Intervals:
         """Total length, in ns."""
         return int((self.end - self.start).sum())
 
+    def covered_by(self, at: Ints) -> Ints:
+        """How much of the set lies before each instant, in ns.
+
+        >>> import numpy as np
+        >>> union(np.array([0, 10]), np.array([4, 12])).covered_by(np.array([-1, 3, 4, 9, 11, 20])).tolist()
+        [0, 3, 4, 4, 5, 6]
+        """
+        before = np.concatenate(([0], np.cumsum(self.end - self.start)))
+        i = np.searchsorted(self.start, at, side="right")
+        ends = np.concatenate(([np.iinfo(np.int64).min // 2], self.end))
+        covered: Ints = before[i] - np.maximum(ends[i] - at, 0)
+        return covered
+
     def pairs(self) -> list[tuple[int, int]]:
         """The intervals as plain pairs, for people and tests."""
         return list(zip(self.start.tolist(), self.end.tolist(), strict=True))

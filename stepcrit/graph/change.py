@@ -120,7 +120,7 @@ def parse_duration(words: str) -> int:
     written = words.strip().replace("\u03bc", "µ")  # the Greek letter; the other is the micro sign
     number = written.rstrip("nuµms ")
     unit = written[len(number) :].strip()
-    value = _number(number)
+    value = parse_number(number)
     if unit not in _UNITS or value is None:
         raise UsageError(
             f"{quoted(words)} is not a duration", do="write a number with a unit: 750ns, 5us, 1.5ms"
@@ -140,7 +140,7 @@ _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_00
 _EXPONENT = re.compile(r"e([+-]?[\d_]*)$", re.IGNORECASE)
 
 
-def _number(words: str) -> Fraction | None:
+def parse_number(words: str) -> Fraction | None:
     """A number of 0 or more, exactly; None where it is none, or so long that reading it would take its time."""
     digits = words.strip()
     exponent = _EXPONENT.search(digits)
@@ -155,7 +155,7 @@ def _number(words: str) -> Fraction | None:
 
 def _factor(operation: str, amount: str) -> Fraction:
     """What is left of the time."""
-    value = _number(amount.removesuffix("x") if operation == "speedup" else amount)
+    value = parse_number(amount.removesuffix("x") if operation == "speedup" else amount)
     if value is None or (operation == "speedup" and value == 0):
         raise UsageError(
             f"{quoted(amount)} is no factor",

@@ -6,6 +6,10 @@ head start and is left out (methods C.3). Without a steady state there is no mea
 the chosen step is changed, and the saving is how much earlier its boundary comes.
 
 Both gap policies are replayed: the saving is an interval [conservative, optimistic].
+
+What replays is an *engine* (see `graph.engines`); by default the recorded order. A saving is always
+measured against what was recorded, so an engine that contradicts the record has a saving of its own
+with nothing changed: `Replayer.baseline`.
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from stepcrit.graph.engines import Engine, order
 from stepcrit.graph.input import Loop, loop_of
 from stepcrit.graph.parts import keep_tails
-from stepcrit.graph.schedule import GapPolicy, Lags, forward
+from stepcrit.graph.schedule import GapPolicy, Lags
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.steps import Step
@@ -83,6 +88,7 @@ class Replayer:
         closing_index: index of the step that the closing boundary belongs to.
         changeable: nodes to which a change applies.
         cut: of these, device work that begins before the window.
+        engine: what makes finish times of durations and delays; the recorded order when None.
         loop: fetches from loader workers, whose waits depend on the rest of a steady run.
     """
 
@@ -93,7 +99,15 @@ class Replayer:
     closing_index: int
     changeable: BoolArray
     cut: tuple[int, ...] = ()
+    engine: Engine | None = None
     loop: Loop | None = None
+
+    def baseline(self) -> Saving:
+        """The saving with nothing changed: 0 where the engine replays the record, negative where it takes longer.
+
+        What a change saves within a model is its `saving` less this.
+        """
+        return self.saving(self.view.built.graph.dur_ns)
 
     def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
         """The saving per step of new durations, where one variant stands alone; see `earlier` and `read`."""
@@ -142,7 +156,7 @@ class Replayer:
             np.where(reach, delays.origin_ns, old.origin_ns),
         )
 
-    def _inside(self, dur_ns: Int64Array) -> Int64Array:
+    def inside(self, dur_ns: Int64Array) -> Int64Array:
         """New durations where the change reaches: of work that the window cuts, what lies in it."""
         graph = self.view.built.graph
         dur = np.where(self.changeable, dur_ns, graph.dur_ns)
@@ -154,7 +168,7 @@ class Replayer:
     def scheduled(self, variant: Variant, policy: GapPolicy) -> tuple[Int64Array, Lags]:
         """The durations and delays that a variant is replayed with under a policy."""
         delays = self.limited((variant.delays or self.delays)[policy], policy)
-        dur = self._inside(variant.dur_ns)
+        dur = self.inside(variant.dur_ns)
         if self.loop:
             dur = self.loop.timed(variant.production, policy, dur, delays)
         return dur, delays
@@ -162,7 +176,8 @@ class Replayer:
     def _moved(self, variant: Variant, policy: GapPolicy) -> tuple[int, int]:
         graph = self.view.built.graph
         dur_ns, delays = self.scheduled(variant, policy)
-        finish, observed = forward(graph, dur_ns, delays) + dur_ns, graph.end_ns
+        engine = self.engine or order(graph)
+        finish, observed = engine(dur_ns, delays), graph.end_ns
         first, last = (
             int(observed[nodes].max()) - int(finish[nodes].max()) for nodes in (self.ends[0], self.ends[-1])
         )
@@ -179,23 +194,29 @@ def _grows(savings: list[Saving]) -> bool:
     return True
 
 
-def replayer(view: StepGraph) -> Replayer:
+def replayer(view: StepGraph, engine: Engine | None = None) -> Replayer:
     """A replayer for one step: over the steady steps when it stands for them, else for it alone."""
-    delays = {policy: view.delays(policy) for policy in POLICIES}
-    graph = view.built.graph
     steady = _steady_boundaries(view)
-    if steady:
-        ends = tuple(
-            sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1])
-        )
-        everything = np.ones(len(graph), np.bool_)
-        last = steady[-1].index
-        return Replayer(view, delays, ends, len(steady) - 1, last, everything, loop=loop_of(view))
-    start, end = view.step.start_ns, view.step.end_ns
-    starting = (graph.start_ns >= start) & (graph.start_ns < end)
-    cut = np.flatnonzero((graph.start_ns < start) & (graph.end_ns > start))
-    starting[cut] = True
-    return Replayer(view, delays, (list(view.sinks),), 0, 0, starting, tuple(cut.tolist()))
+    if not steady:
+        return step_alone(view, engine)
+    delays = {policy: view.delays(policy) for policy in POLICIES}
+    everything = np.ones(len(view.built.graph), np.bool_)
+    ends = tuple(sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1]))
+    last, loop = steady[-1].index, None if engine else loop_of(view)
+    return Replayer(view, delays, ends, len(steady) - 1, last, everything, engine=engine, loop=loop)
+
+
+def step_alone(view: StepGraph, engine: Engine | None = None) -> Replayer:
+    """A replayer that changes the chosen step alone, whatever it stands for.
+
+    The step ends when all that its boundary needed as recorded has ended. In the recorded order that is
+    when its sinks end; an engine that lets a queue run in another order may end the sinks too early.
+    """
+    delays = {policy: view.delays(policy) for policy in POLICIES}
+    starting = view.starting.copy()
+    starting[list(view.cut)] = True
+    ends = sorted({*view.sinks, *np.flatnonzero(starting & view.required).tolist()})
+    return Replayer(view, delays, (ends,), 0, 0, starting, view.cut, engine)
 
 
 def _steady_boundaries(view: StepGraph) -> list[Step]:

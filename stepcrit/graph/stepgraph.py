@@ -109,6 +109,26 @@ class StepGraph:
         inside: BoolArray = (graph.end_ns > self.step.start_ns) & (graph.start_ns < self.step.end_ns)
         return inside
 
+    @cached_property
+    def starting(self) -> BoolArray:
+        """Nodes that start within the step's window."""
+        start_ns = self.built.graph.start_ns
+        starting: BoolArray = (start_ns >= self.step.start_ns) & (start_ns < self.step.end_ns)
+        return starting
+
+    @cached_property
+    def cut(self) -> tuple[int, ...]:
+        """Nodes that begin before the window and end in it."""
+        graph = self.built.graph
+        across = (graph.start_ns < self.step.start_ns) & (graph.end_ns > self.step.start_ns)
+        return tuple(np.flatnonzero(across).tolist())
+
+    @cached_property
+    def required(self) -> BoolArray:
+        """Nodes that the boundary needs as recorded: its sinks, and all that these waited for."""
+        required: BoolArray = self.slack.total_ns >= 0
+        return required
+
 
 def sinks_of(trace: RawTrace, links: Links, steps: Steps, step: Step, built: TraceGraph) -> list[int]:
     """The nodes that a step's boundary requires.
