@@ -19,6 +19,18 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "critical-item-sync": ("critical", f"{SIMULATED}/item_sync.json.gz"),
     "critical-around": ("critical", f"{SIMULATED}/two_streams.json.gz", "--around", "aten::mm"),
     "critical-csv": ("critical", f"{SIMULATED}/pdl_overlap.json.gz", "--full", "--format", "csv"),
+    "whatif-loader": ("whatif", f"{RECORDED}/loader_hidden_before.json.gz", "--shrink", "class:input=0.5"),
+    "whatif-rank": ("whatif", f"{SIMULATED}/host_bound.json.gz", "--rank"),
+    "whatif-target": ("whatif", f"{SIMULATED}/device_bound.json.gz", "--target", "1ms", "--by", "kernel"),
+    "whatif-inject": ("whatif", f"{SIMULATED}/two_streams.json.gz", "--inject", "class:launch"),
+    "whatif-links": (
+        "whatif",
+        f"{SIMULATED}/ddp_tail.rank1.json.gz",
+        "--model",
+        "comm:k=2",
+        "--model",
+        "free",
+    ),
     "doctor-two-streams": ("doctor", f"{SIMULATED}/two_streams.json.gz"),
     "explain": ("explain",),
 }

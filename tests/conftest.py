@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 from hypothesis import settings
+
+# The last trace analyzed is remembered in the user's cache folder: tests have one of their own.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="stepcrit-tests-")
 
 settings.register_profile("stepcrit", derandomize=True, deadline=None)
 settings.load_profile("stepcrit")

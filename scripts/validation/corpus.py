@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,36 +18,48 @@ ALL = 1_000
 
 
 def rows(corpus: Path) -> list[Row]:
-    """A row for every trace of the corpus that has at least two steps, in the order of its catalog.
+    """A row for every folder of the corpus with traces of at least two steps, in the order of its catalog.
 
     Args:
         corpus: folder with `catalog.tsv`, whose columns `slug` and `file` name the traces.
     """
-    return [row_of(name, trace) for name, trace in _with_steps(corpus)]
+    found: dict[str, list[crossstep.CrossStep | str]] = {}
+    for slug, trace in _with_steps(corpus):
+        found.setdefault(slug, []).append(_measured(trace))
+    return [_row(slug, some) for slug, some in found.items()]
 
 
-def row_of(name: str, trace: Trace) -> Row:
-    """One trace's row."""
+def _measured(trace: Trace) -> crossstep.CrossStep | str:
+    """One trace's answer, or why there is none."""
     try:
         found = crossstep.analyze(trace.view(), pairs=ALL)
     except StepcritError as error:
-        return Row("corpus", name, 0, None, None, None, str(error))
-    note = found.why_not or ""
-    if not note and not found.crossing_count:
-        note = "the path stays on one thread or queue: little but its own time is added up"
-    return Row(
-        "corpus", name, len(found.pairs), None, found.median_error_share, found.worst_error_share, note
-    )
+        return error.what
+    return found.why_not or found
+
+
+def _row(slug: str, found: list[crossstep.CrossStep | str]) -> Row:
+    """All traces of one folder."""
+    told = [one for one in found if isinstance(one, crossstep.CrossStep)]
+    reasons = sorted({one for one in found if isinstance(one, str)})
+    errors = [pair.error_share for one in told for pair in one.pairs]
+    if not errors:
+        return Row("corpus", slug, 0, None, None, None, "; ".join(reasons))
+    notes = [f"{len(told)} traces"] if len(told) > 1 else []
+    notes += [f"{len(found) - len(told)} not comparable"] if reasons else []
+    if not any(one.crossing_count for one in told):
+        notes.append("the path stays on one thread or queue: little but its own time is added up")
+    return Row("corpus", slug, len(errors), None, statistics.median(errors), max(errors), "; ".join(notes))
 
 
 def _with_steps(corpus: Path) -> Iterator[tuple[str, Trace]]:
-    """The corpus's readable traces with more than one step."""
+    """Folder and trace of the corpus's readable traces with more than one step."""
     with (corpus / "catalog.tsv").open(encoding="utf-8") as lines:
-        names = [f"{row['slug']}/{row['file']}" for row in csv.DictReader(lines, delimiter="\t")]
-    for name in names:
+        names = [(row["slug"], row["file"]) for row in csv.DictReader(lines, delimiter="\t")]
+    for slug, file in names:
         try:
-            trace = load(corpus / name)
+            trace = load(corpus / slug / file)
         except StepcritError:  # not a trace, by design of the corpus
             continue
         if len(trace.steps) > 1:
-            yield name, trace
+            yield slug, trace

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stepcrit.analyses.whatif import analyze
+from stepcrit.analyses.whatif import Question, analyze
 from stepcrit.graph.change import parse_change
 from stepcrit.session import load
 
@@ -103,7 +103,7 @@ class Result:
 
 def predict(pair: Pair) -> Predicted:
     """The period after the change, from the trace before it alone."""
-    answer = analyze(load(pair.before).view(), [parse_change(*pair.change)])
+    answer = analyze(load(pair.before).view(), Question((parse_change(*pair.change),)))
     return Predicted(answer.period_ns, *answer.predicted_ns)
 
 

@@ -6,6 +6,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+RESOLUTION = 0.0005
+"""Answers are shown with three digits: half of the last one is 0.05 % of the number at the finest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -16,7 +19,6 @@ class Outcome:
         low_ns, high_ns: the predicted period, from optimistic to conservative.
         truth_ns: the period after the change was really made.
         noise_share: half the spread of the measured truth over it; 0 where it is exact.
-        rounding_ns: what rounding each changed duration to whole ns can come to in a period.
     """
 
     name: str
@@ -24,12 +26,11 @@ class Outcome:
     high_ns: int
     truth_ns: int
     noise_share: float = 0.0
-    rounding_ns: int = 1
 
     @property
     def inside(self) -> bool:
-        """Whether the truth lies in the interval, to rounding."""
-        return self.low_ns - self.rounding_ns <= self.truth_ns <= self.high_ns + self.rounding_ns
+        """Whether the truth lies in the interval, as far as an answer tells."""
+        return self.error <= RESOLUTION
 
     @property
     def error(self) -> float:
@@ -51,7 +52,8 @@ class Row:
         part: "simulated", "recorded" or "corpus".
         family: scenario, kind of pair, or trace.
         cases: how many predictions.
-        inside_share: share of truths inside the predicted interval; None where one number was predicted.
+        inside_share: share of truths inside the predicted interval, to RESOLUTION; None where one number
+            was predicted for a measurement with noise.
         median_error, worst_error: |predicted - truth| / truth, of the middle of the interval.
         note: the measurement's own noise, or why nothing could be predicted.
     """

@@ -158,15 +158,14 @@ def _off_path(among: Candidates, key: int) -> Gains | None:
 def _gains(among: Candidates, key: int, *, detailed: bool) -> Gains:
     """A quarter less, half, and all of it, read alike."""
     replay = among.replay
-    quarter, half, gone = (replay.earlier(among.variant(key, taken=Fraction(1, n))) for n in (4, 2, 1))
-    settled = replay.settled(quarter, half, gone)
-    less, much, all_of_it = (replay.read(ends, settled=settled) for ends in (quarter, half, gone))
+    quarter, half, gone = (replay.earlier(among.variant({key: Fraction(1, n)})) for n in (4, 2, 1))
+    less, much, all_of_it = replay.shortened(quarter, half, gone)
     return Gains(less, much, all_of_it, _takes_over(among, key) if detailed else None)
 
 
 def _takes_over(among: Candidates, key: int) -> str:
     """The group whose time on the path grows most when this one's is gone."""
-    more = among.path_without(key) - among.critical_ns
+    more = among.path_of({key: Fraction(1)}) - among.critical_ns
     more[key] = 0
     most = int(more.argmax())
     return among.groups.labels[most] if more[most] > ROUNDING_NS else ""

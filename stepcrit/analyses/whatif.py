@@ -1,8 +1,9 @@
 """What if.
 
 Question: if these activities took another time, how long would the step be, and what would carry it then?
-Method:   durations changed, order kept, the whole capture replayed under both gap policies (methods C).
-Needs:    a step on its schedule graph, and selectors that match something.
+Method:   durations changed, order kept, the whole capture replayed under both gap policies (methods C); by
+          resource models, on another machine.
+Needs:    a step on its schedule graph, and selectors that match something, or faster links.
 Keeps:    nothing changed saves exactly 0; a saving never exceeds what removing the selection would save
           under the optimistic policy, where the step alone is changed.
 """
@@ -13,41 +14,79 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import accumulate
 
+import numpy as np
+
+from stepcrit.errors import UnusableInputError
 from stepcrit.graph.change import Applied, Change, Options, Scope, apply_changes, put
+from stepcrit.graph.engines import engine_of
+from stepcrit.graph.models import Model
 from stepcrit.graph.newpath import new_path
-from stepcrit.graph.replay import POLICIES, Replayer, Saving, Variant, replayer
+from stepcrit.graph.replay import POLICIES, Ends, Replayer, Saving, Variant, never_less, replayer
+from stepcrit.graph.search import least_share
 from stepcrit.graph.select import together
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.graph.transfer import Transfer, faster_links
+from stepcrit.model.arrays import Int64Array
 from stepcrit.model.classes import WorkClass
 
 CURVE = tuple(Fraction(n, 10) for n in range(11))
 """Fractions of the selected time taken away, for the saving curve S(x)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WhatIf:
-    """The answer for one set of changes, in ns per step.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked.
 
     Attributes:
-        changes: what was asked, in order.
-        applied: what each matched.
-        period_ns: the step before: the mean of the measured periods, or the step's elapsed time.
-        period_count: over how many steady periods; 0 when this step alone is changed.
-        saving: by gap policy; negative when the step gets longer.
-        ceiling: the saving if everything selected took no time at all, its gaps gone as well; where all
-            changes shorten, `saving` is never above it.
-        after_by_class_ns: the critical path after the changes (conservative policy) by class, for the
-            step of the view; sums to its new length.
+        changes: in order.
+        options: how their selectors are read; None for the defaults.
+        models: what the machine is taken to do; the recorded order when empty.
     """
 
     changes: tuple[Change, ...]
+    options: Options | None = None
+    models: tuple[Model, ...] = ()
+
+    @property
+    def links(self) -> Model | None:
+        """The change of the links, if one is asked for."""
+        return next((model for model in self.models if model.name == "comm"), None)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the recorded order is what replays."""
+        return not any(model.name in ("queue", "contend") for model in self.models)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhatIf:
+    """The answer for one question, in ns per step.
+
+    Attributes:
+        question: what was asked.
+        applied: what each change matched.
+        period_ns: the step before: the mean of the measured periods, or the step's elapsed time.
+        period_count: over how many steady periods; 0 when this step alone is changed.
+        baseline: the saving with nothing changed, by gap policy: not 0 where a model contradicts the record.
+        saving: by gap policy; negative when the step gets longer.
+        ceiling: the saving if everything selected took no time at all, its gaps gone as well; where all
+            changes shorten, `saving` is never above it.
+        transfer: what faster links change, if they were asked for.
+        dur_ns: durations after the changes, at the optimistic end, one per node.
+        after_by_class_ns: the critical path after the changes (conservative policy) by class, for the
+            step of the view; sums to its new length. Empty where a model replays, which has no path.
+    """
+
+    question: Question
     applied: Applied
     period_ns: int
     period_count: int
+    baseline: Saving
     saving: Saving
     ceiling: Saving
+    transfer: Transfer | None
+    dur_ns: Int64Array
     after_by_class_ns: dict[WorkClass, int]
 
     @property
@@ -56,47 +95,115 @@ class WhatIf:
         return self.period_ns - self.saving.high_ns, self.period_ns - self.saving.low_ns
 
 
-def analyze(view: StepGraph, changes: Sequence[Change], options: Options | None = None) -> WhatIf:
+def analyze(view: StepGraph, question: Question) -> WhatIf:
     """Replay a combination of changes.
 
     Raises:
-        UsageError: a selector matches nothing.
+        UsageError: a selector matches nothing, or models do not go together.
+        UnusableInputError: a model needs what the trace does not show.
     """
-    options = options or Options()
-    replay = replayer(view)
-    applied = _applied(view, replay, changes, options)
-    gone = _applied(view, replay, [replace(c, operation="remove") for c in changes], options)
-    taken = _taken(view, replay, changes, options, (Fraction(1, 2), Fraction(1)))
-    half, free = (replay.earlier(variant) for variant in taken)
-    settled = replay.settled(half, free)
-    ends = (*(replay.earlier(_variant(view, one)) for one in (applied, gone)), free)
-    saving, removed, without = (replay.read(one, settled=settled) for one in ends)
-    ceiling = _larger(without, removed)
-    if all(_shortens(change) for change in changes):
-        saving = _smaller(saving, ceiling)
+    case = _Case(view, question)
+    replay, applied = case.replay, case.applied(question.changes)
+    asked = case.variant(applied)
+    most, free = case.at_most()
+    half = case.taken((Fraction(1, 2),)) if question.changes else []
+    settled = case.is_settled([*(replay.earlier(v) for v in half), free])
+    saving = replay.read(replay.earlier(asked), settled=settled)
+    ceiling = _larger(*(replay.read(ends, settled=settled) for ends in (most, free)))
+    if case.is_ordered:
+        ceiling = _larger(ceiling, Saving(0, 0))
+    if case.is_ordered and all(_shortens(change) for change in question.changes) and case.shortens_links():
+        saving = _larger(_smaller(saving, ceiling), Saving(0, 0))
     return WhatIf(
-        tuple(changes),
+        question,
         applied,
-        period_before(view, replay),
+        replay.period_ns,
         replay.period_count,
+        case.baseline,
         saving,
         ceiling,
-        _after(view, replay, applied),
+        case.transfer,
+        asked.durations("edge"),
+        _after(replay, asked, applied) if case.is_ordered else {},
     )
 
 
-def curve(
-    view: StepGraph, changes: Sequence[Change], options: Options | None = None
-) -> tuple[tuple[float, Saving], ...]:
+def curve(view: StepGraph, question: Question) -> tuple[tuple[float, Saving], ...]:
     """S(x): the saving when a share x of everything selected is taken away, at CURVE's points."""
-    options = options or Options()
-    replay = replayer(view)
-    points = [replay.earlier(variant) for variant in _taken(view, replay, changes, options, CURVE)]
-    settled = replay.settled(points[len(points) // 2], points[-1])
-    savings = [replay.read(point, settled=settled) for point in points]
-    # More saves no less; a point above a later one shows work that was queued up, which a long run uses up.
-    capped = [*accumulate(reversed(savings), _smaller)][::-1]
-    return tuple((float(x), saving) for x, saving in zip(CURVE, capped, strict=True))
+    case = _Case(view, question)
+    points = [case.replay.earlier(variant) for variant in case.taken(CURVE)]
+    settled = case.is_settled([points[len(points) // 2], points[-1]])
+    savings = never_less([case.replay.read(point, settled=settled) for point in points])
+    return tuple((float(x), saving) for x, saving in zip(CURVE, savings, strict=True))
+
+
+def share_needed(view: StepGraph, question: Question, saving_ns: int) -> Fraction | None:
+    """The least share of everything selected that must go to save so much, in thousandths; None: all is not enough."""
+    case = _Case(view, question)
+
+    def saved(share: Fraction) -> int:
+        ends = case.replay.earlier(case.taken((share,))[0])
+        return case.replay.read(ends, settled=case.is_settled([ends])).low_ns
+
+    return least_share(saved, saving_ns)
+
+
+class _Case:
+    """A question on a step: its replayer, and the schedules that are replayed."""
+
+    def __init__(self, view: StepGraph, question: Question) -> None:
+        self.view, self.question = view, question
+        self.options = question.options or Options()
+        self.is_ordered = question.is_ordered
+        self.replay = replayer(view, None if self.is_ordered else engine_of(view, question.models))
+        self.scope = Scope(None if self.replay.period_count else self.replay.changeable, self.replay.loop)
+        self.transfer = faster_links(view, question.links) if question.links else None
+        if self.transfer and self.transfer.why_not:
+            raise UnusableInputError(
+                f"faster links change nothing here: {self.transfer.why_not}", where=view.trace.meta.source
+            )
+        self.baseline = Saving(0, 0) if self.is_ordered else self.replay.baseline()
+
+    def applied(self, changes: Sequence[Change]) -> Applied:
+        """Changes to every step, or to this step alone where it does not stand for the others."""
+        return apply_changes(self.view, changes, self.options, self.scope)
+
+    def variant(self, applied: Applied, links: Transfer | None = None) -> Variant:
+        """Changes and faster links as one schedule."""
+        delays = {policy: applied.delays(self.view, policy) for policy in POLICIES}
+        links, dur, before = links or self.transfer, applied.dur_ns, self.view.built.graph.dur_ns
+        if links is None:
+            return Variant(dur, delays, applied.production)
+        high, low = (np.maximum(dur + some - before, 0) for some in (links.high_ns, links.low_ns))
+        return Variant(high, delays, applied.production, low)
+
+    def taken(self, shares: Sequence[Fraction]) -> list[Variant]:
+        """The schedule with shares of everything selected taken away, each thing once."""
+        changes, launches = self.question.changes, self.options.with_launch
+        everything = together(self.view, self.applied(changes).selections)
+        less = (replace(changes[0], operation="scale", factor=1 - share) for share in shares)
+        put_on = (put(self.view, [one], [everything], self.scope, with_launch=launches) for one in less)
+        return [self.variant(one) for one in put_on]
+
+    def at_most(self) -> tuple[Ends, Ends]:
+        """What comes of it at most: everything selected removed, and taking no time; transfers of no length."""
+        links, changes = self.question.links, self.question.changes
+        endless = faster_links(self.view, replace(links, faster=FASTEST)) if links else None
+        gone = self.applied([replace(c, operation="remove") for c in changes])
+        removed = self.replay.earlier(self.variant(gone, endless))
+        return removed, self.replay.earlier(self.taken((Fraction(1),))[0]) if changes else removed
+
+    def is_settled(self, shortened: Sequence[Ends]) -> bool:
+        """Whether both ends of the run can be compared; a model with a baseline of its own has no such test."""
+        return self.baseline != Saving(0, 0) or self.replay.settled(*shortened)
+
+    def shortens_links(self) -> bool:
+        """Whether links get no slower."""
+        return self.question.links is None or self.question.links.faster >= 1
+
+
+FASTEST = Fraction(10**6)
+"""Links so many times as fast leave of a transfer nothing but its start-up."""
 
 
 def _smaller(a: Saving, b: Saving) -> Saving:
@@ -107,51 +214,14 @@ def _larger(a: Saving, b: Saving) -> Saving:
     return Saving(max(a.join_ns, b.join_ns), max(a.edge_ns, b.edge_ns))
 
 
-def _taken(
-    view: StepGraph,
-    replay: Replayer,
-    changes: Sequence[Change],
-    options: Options,
-    shares: Sequence[Fraction],
-) -> list[Variant]:
-    """The schedule with shares of everything selected taken away, each thing once."""
-    everything = together(view, _applied(view, replay, changes, options).selections)
-    less = (replace(changes[0], operation="scale", factor=1 - share) for share in shares)
-    scope, launches = _scope(replay), options.with_launch
-    return [_variant(view, put(view, [one], [everything], scope, with_launch=launches)) for one in less]
-
-
 def _shortens(change: Change) -> bool:
     """Whether a change can make nothing longer."""
     return change.operation == "remove" or (change.operation == "scale" and change.factor <= 1)
 
 
-def period_before(view: StepGraph, replay: Replayer) -> int:
-    """The period that savings are measured against, in ns."""
-    if not replay.period_count:
-        return view.step.elapsed_ns
-    end = view.built.graph.end_ns
-    first, last = (int(end[replay.ends[i]].max()) for i in (0, -1))
-    return (last - first) // replay.period_count
-
-
-def _applied(view: StepGraph, replay: Replayer, changes: Sequence[Change], options: Options) -> Applied:
-    """Changes to every step, or to this step alone where it does not stand for the others."""
-    return apply_changes(view, changes, options, _scope(replay))
-
-
-def _scope(replay: Replayer) -> Scope:
-    return Scope(None if replay.period_count else replay.changeable, replay.loop)
-
-
-def _variant(view: StepGraph, applied: Applied) -> Variant:
-    delays = {policy: applied.delays(view, policy) for policy in POLICIES}
-    return Variant(applied.dur_ns, delays, applied.production)
-
-
-def _after(view: StepGraph, replay: Replayer, applied: Applied) -> dict[WorkClass, int]:
+def _after(replay: Replayer, asked: Variant, applied: Applied) -> dict[WorkClass, int]:
     """The new critical path by class: what takes over."""
     found: Counter[WorkClass] = Counter()
-    for stretch in new_path(replay, _variant(view, applied), applied.changed):
+    for stretch in new_path(replay, asked, applied.changed):
         found[WorkClass(stretch.work)] += stretch.length_ns
     return {work: n for work, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n}

@@ -10,6 +10,7 @@ from stepcrit.analyses.overlap import DeviceTime
 from stepcrit.answers.data import NULLS, analyze_data, not_recorded, nulls_of
 from stepcrit.answers.figures import Figures, figures
 from stepcrit.answers.findings import findings
+from stepcrit.answers.sure import sure_lines
 from stepcrit.answers.tables import ranking_section
 from stepcrit.answers.verdict import GROUP_WORDS, Verdict, verdict
 from stepcrit.answers.warmup import say_warm_up
@@ -51,7 +52,7 @@ def answer(
         _classes(f),
         Section("Time", notes=tuple(_time(f)), claim="observed", topic="elapsed"),
         ranking_section(f.ranking, f.presence, limit=6),
-        Section("Trust", notes=tuple(_trust(f)), claim="schedule", topic="evidence"),
+        Section("Trust", notes=tuple(sure_lines(f.sure)), claim="schedule", topic="trust"),
         *_closing(told),
     ]
     data = analyze_data(f, told, settings or {})
@@ -259,23 +260,6 @@ def _summed(f: Figures) -> Sentence:
         f"durations add up to {{}} (device{' work' * f.presence.device_known} {{}}, host {{}}), elapsed is {{}}: {{}}",
         ns(device + host), *sides, ns(f.elapsed_ns), text(why),
     )  # fmt: skip
-
-
-def _trust(f: Figures) -> list[Sentence]:
-    """How the path is known."""
-    shares = {k: v for k, v in f.trust.evidence_share.items() if v}
-    words = ", ".join("{} {}" for _ in shares)
-    values = [v for k, s in shares.items() for v in (text(k), share(s, 1))]
-    if f.trust.starts_explained_share is None:
-        return [say(f"the path is known by: {words}; its replay is exact", *values)]
-    explained = (share(f.trust.starts_explained_share, 1), count(f.trust.starts))
-    return [
-        say(
-            f"the path is known by: {words}; {{}} of {{}} device starts explained; its replay is exact",
-            *values,
-            *explained,
-        )
-    ]
 
 
 def _closing(told: Verdict) -> list[Block]:

@@ -9,6 +9,8 @@ from stepcrit.analyses.critical import path_rows
 from stepcrit.analyses.overlap import DeviceTime
 from stepcrit.analyses.ranking import Ranked, Ranking
 from stepcrit.answers.figures import Figures
+from stepcrit.answers.sure import NULLS as SURE_NULLS
+from stepcrit.answers.sure import sure_data
 from stepcrit.answers.verdict import Verdict
 from stepcrit.answers.words import saving_data
 from stepcrit.errors import InternalError
@@ -88,7 +90,7 @@ def _recorded_data(f: Figures, told: Verdict, settings: Mapping[str, Any]) -> Da
             "rows": [ranked_data(r) for r in f.ranking.rows],
             **_totals(f.ranking),
         },
-        "trust": _trust(f),
+        "trust": sure_data(f.sure),
         "verdict": _verdict(told),
     }
 
@@ -152,7 +154,7 @@ NULLS = {
     "queue.launch_to_start_p95_ns": "no activity with a launch in the graph starts in the window",
     "queue.launch_bound_share": "no activity with a launch in the graph starts in the window",
     "queue.floor_ns": "fewer than 20 activities found their queue idle",
-    "trust.starts_explained_share": "no device activity starts in the window",
+    **SURE_NULLS,
     "operators[].drag_max_ns": "the boundary needs none of its activities, or the row is a gap",
     "operators[].slack_min_ns": "the boundary needs none of its activities, or the row is a gap",
     "operators[].saving_half_ns": "not replayed: a gap, or not among the names that save most",
@@ -342,19 +344,6 @@ def _totals(ranking: Ranking) -> Data:
         "critical_ns": ranking.critical_ns,
         "replayed": ranking.replayed,
         "saving_is_mean_of_periods": ranking.period_count,
-    }
-
-
-def _trust(f: Figures) -> Data:
-    t = f.trust
-    return {
-        "evidence_share": t.evidence_share,
-        "unexplained_share": t.unexplained_share,
-        "untracked_share": t.untracked_share,
-        "timing_share": t.timing_share,
-        "starts": t.starts,
-        "starts_explained_share": t.starts_explained_share,
-        "replay_error_ns": 0,
     }
 
 

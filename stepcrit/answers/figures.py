@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, ranking, trust
+from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, ranking
+from stepcrit.answers.sure import Sure, sure_of
 from stepcrit.graph.groups import By
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.collectives import Collective, link_collectives
@@ -25,7 +26,7 @@ class Figures:
         queue: launch queue.
         ops: ranking by operator.
         ranking: ranking by the grouping that was asked for (may be `ops`).
-        trust: evidence shares.
+        sure: evidence shares, and how well steps predict each other.
         collectives: communication activities of the capture.
         stream: the queue that `idle` is about, None for the whole device.
         presence: what the recording holds of the device and of the host.
@@ -39,7 +40,7 @@ class Figures:
     queue: queueing.Queueing
     ops: ranking.Ranking
     ranking: ranking.Ranking
-    trust: trust.Trust
+    sure: Sure
     collectives: tuple[Collective, ...]
     stream: int | None
     presence: Presence
@@ -86,7 +87,7 @@ def figures(view: StepGraph, by: By = "op", stream: int | None = None, replays: 
         queueing.analyze(view),
         ops,
         ops if by == "op" else ranking.analyze(view, by, replays=replays),
-        trust.analyze(view),
+        sure_of(view),
         link_collectives(view.trace.events, view.links),
         stream,
         presence(view.trace, view.links),

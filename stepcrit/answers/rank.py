@@ -20,7 +20,7 @@ MODEL = "order"
 NULLS = {
     **NOT_GIVEN,
     "interventions[].levels_off_by_share": "half the time away saves twice as much as a quarter, and all twice as much as half",
-    "interventions[].takes_over": "the path stays the same but for what is gone",
+    "interventions[].gives_way_to": "the path stays the same but for what is gone",
 }
 
 
@@ -51,7 +51,7 @@ def answer(
         "options": dict(settings or {}),
     }
     section = _section(view, found, told)
-    opening = Section("", notes=tuple(say_settings(settings or {})), topic="rank")
+    opening = Section("", notes=tuple(say_settings(settings or {})), topic="interventions")
     blocks = (opening, section) if opening.notes else (section,)
     return Document("whatif-rank", (input_of(view),), blocks, data, findings(view), nulls_of(data, NULLS))
 
@@ -67,11 +67,13 @@ def _section(view: StepGraph, found: Ranking, told: list[tuple[Ranked, Gains]]) 
         Column("saving_half_ns", "if half", Unit.SAVED_NS),
         Column("saving_free_ns", "if free", Unit.SAVED_NS),
         Column("levels_off_by_share", "levels off by", Unit.SHARE),
-        Column("takes_over", "takes over", Unit.NAME, spare=True),
+        Column("gives_way_to", "gives way to", Unit.NAME, spare=True),
     )
     rows = tuple(_row(row, gains) for row, gains in told)
     title = f"Ranked {TITLES[found.by]}"
-    return Section(title, columns, rows, None, tuple(_notes(view, found, told)), "modelled", None, "rank")
+    return Section(
+        title, columns, rows, None, tuple(_notes(view, found, told)), "modelled", None, "interventions"
+    )
 
 
 def _notes(view: StepGraph, found: Ranking, told: list[tuple[Ranked, Gains]]) -> list[Sentence]:
@@ -125,5 +127,5 @@ def _row_data(row: Ranked, gains: Gains) -> dict[str, Any]:
         "saving_half_ns": saving_data(gains.half),
         "saving_free_ns": saving_data(gains.free),
         "levels_off_by_share": None if gains.levels_off_by is None else float(gains.levels_off_by),
-        "takes_over": gains.takes_over or None,
+        "gives_way_to": gains.takes_over or None,
     }

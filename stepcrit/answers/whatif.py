@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from stepcrit.analyses import trust, whatif
+from stepcrit.analyses import bounds, whatif
+from stepcrit.analyses.bounds import Bounds
+from stepcrit.analyses.whatif import Question
+from stepcrit.answers.assumed import assumptions
 from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.findings import findings
+from stepcrit.answers.machine import model_data, model_lines
+from stepcrit.answers.sure import NULLS as SURE_NULLS
+from stepcrit.answers.sure import Sure, sure_data, sure_lines, sure_of
 from stepcrit.answers.words import (
     input_of,
     name,
@@ -23,7 +31,7 @@ from stepcrit.answers.words import (
     share,
     text,
 )
-from stepcrit.graph.change import Applied, Change, Options
+from stepcrit.graph.change import Applied, Change
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.select import Selection, together
 from stepcrit.graph.stepgraph import StepGraph
@@ -31,52 +39,93 @@ from stepcrit.model.classes import WorkClass
 from stepcrit.model.section import Block, Cell, Column, Document, Section, Sentence, Unit, Value
 from stepcrit.units import ns_text
 
-MODEL = "order"
 NULLS = {
     "changes[].amount_ns": "the change is no --set or --add",
     "changes[].factor": "the change is no --shrink or --speedup",
+    "matched": "nothing is selected: only the links change",
+    "target": "not asked for",
+    "target.taken_share": "all of the selection gone does not reach it",
+    "bounds.free_ns": "--model free was not asked for",
+    "models[].measured": "the model measures nothing, or was told",
     **NOT_GIVEN,
-    "trust.starts_explained_share": "no device activity starts in the step",
+    **SURE_NULLS,
 }
-ASSUMPTIONS = (
-    "every thread and queue keeps its recorded order and dependencies",
-    "kernels keep their durations: no contention, no other clocks, no other kernel choice",
-    "waiting inside collectives and for DataLoader workers stays as recorded",
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to tell beside the prediction.
+
+    Attributes:
+        curve: the saving as more and more of the selection is taken away.
+        target_ns: a length of the step to be reached, or None.
+    """
+
+    curve: bool = False
+    target_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """Everything that is told."""
+
+    view: StepGraph
+    result: whatif.WhatIf
+    bounds: Bounds
+    sure: Sure
+    points: Sequence[tuple[float, Saving]]
+    target_ns: int | None
+    target_share: Fraction | None
 
 
 def answer(
     view: StepGraph,
-    changes: Sequence[Change],
-    options: Options | None = None,
+    question: Question,
+    wanted: Wanted | None = None,
     *,
-    curve: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> Document:
     """The whole answer to one combination of changes; `settings` as for `analyze.answer`.
 
     Raises:
-        UsageError: a selector matches nothing.
+        UsageError: a selector matches nothing, or models do not go together.
+        UnusableInputError: a model needs what the trace does not show.
     """
-    options = options or Options()
-    result = whatif.analyze(view, changes, options)
-    known = trust.analyze(view)
-    points = whatif.curve(view, changes, options) if curve else ()
+    told = _answer(view, question, wanted or Wanted())
+    result = told.result
     blocks: list[Block] = [
         Section("", notes=(*_opening(view, result), *say_settings(settings or {})), topic="whatif"),
-        _selected(view, result),
-        Section("Prediction", notes=tuple(_prediction(result)), claim="modelled", topic="whatif"),
-        _takes_over(view, result),
+        *([_selected(view, result)] if question.changes else []),
+        Section("Prediction", notes=tuple(_prediction(told)), claim="modelled", topic="whatif"),
     ]
-    if points:
-        blocks.append(_curve_section(points))
-    blocks.append(
-        Section(
-            "Assumed", notes=(*(say("{}", text(a)) for a in ASSUMPTIONS), _known_by(known)), topic="trust"
-        )
-    )
-    data = {**_data(view, result, known, points), "options": dict(settings or {})}
+    if question.models:
+        lines = tuple(model_lines(view, result, told.bounds))
+        blocks.append(Section("Models", notes=lines, topic="models"))
+    if result.after_by_class_ns:
+        blocks.append(_takes_over(view, result))
+    if told.points:
+        blocks.append(_curve_section(told.points))
+    assumed = (*(say("{}", text(words)) for words in assumptions(view)), *sure_lines(told.sure))
+    blocks.append(Section("Assumed", notes=assumed, topic="trust"))
+    data = {**_data(told), "options": dict(settings or {})}
     return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), nulls_of(data, NULLS))
+
+
+def _answer(view: StepGraph, question: Question, wanted: Wanted) -> _Answer:
+    result = whatif.analyze(view, question)
+    free = any(model.name == "free" for model in question.models)
+    target_share = None
+    if wanted.target_ns is not None and question.changes:
+        target_share = whatif.share_needed(view, question, result.period_ns - wanted.target_ns)
+    return _Answer(
+        view,
+        result,
+        bounds.analyze(view, result.dur_ns, free=free),
+        sure_of(view),
+        whatif.curve(view, question) if wanted.curve and question.changes else (),
+        wanted.target_ns,
+        target_share,
+    )
 
 
 def in_words(change: Change, selection: Selection, *, calls: int = 0) -> Sentence:
@@ -123,7 +172,9 @@ def _opening(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
     every = view.stretches
     applied = result.applied
     lines = []
-    for change, selection, entries in zip(result.changes, applied.selections, applied.calls, strict=True):
+    for change, selection, entries in zip(
+        result.question.changes, applied.selections, applied.calls, strict=True
+    ):
         lines.append(in_words(change, selection, calls=len(np.unique(every.row[entries]))))
     if applied.production != 1:
         lines.append(
@@ -154,7 +205,7 @@ def _selected(view: StepGraph, result: whatif.WhatIf) -> Section:
         Column("share", "share", Unit.SHARE),
     )
     rows: list[tuple[Cell, ...]] = []
-    for change, s in zip(result.changes, result.applied.selections, strict=True):
+    for change, s in zip(result.question.changes, result.applied.selections, strict=True):
         part = s.on_path_ns / view.step.elapsed_ns if view.step.elapsed_ns else None
         rows.append((str(change.selector), s.device_count + s.host_count, s.total_ns, s.on_path_ns, part))
     label = name(view.step.label)
@@ -165,8 +216,9 @@ def _selected(view: StepGraph, result: whatif.WhatIf) -> Section:
     return Section("Selected", columns, tuple(rows), None, (note,), "schedule", None, "whatif")
 
 
-def _prediction(result: whatif.WhatIf) -> list[Sentence]:
-    """Before, after, saving as an interval, ceiling."""
+def _prediction(told: _Answer) -> list[Sentence]:
+    """Before, after, saving as an interval, ceiling, floor."""
+    result = told.result
     low, high = result.predicted_ns
     saving = result.saving
     if ns_text(low) == ns_text(high):
@@ -177,16 +229,56 @@ def _prediction(result: whatif.WhatIf) -> list[Sentence]:
     else:
         lines = [
             say("the step takes {} to {} instead of {}", ns(low), ns(high), ns(result.period_ns)),
-            say(
-                "saving {} to {}: gaps may stay, or go with what they followed",
-                saved(saving.low_ns),
-                saved(saving.high_ns),
-            ),
+            say("saving {} to {}: " + _why_a_range(result), saved(saving.low_ns), saved(saving.high_ns)),
         ]
     lines.append(say("ceiling {}: were the selection gone altogether", saved(result.ceiling.high_ns)))
-    if any(selection.total_ns for selection in result.applied.selections) and result.ceiling.high_ns == 0:
+    if any(s.total_ns for s in result.applied.selections) and result.ceiling.high_ns == 0:
         lines.append(say("the step does not wait for what is selected: it all has slack"))
-    return lines
+    if told.bounds.busy_ns:
+        lines.append(
+            say(
+                "floor {} for {}: {} is busy so long with it, if the change is the only one",
+                ns(told.bounds.busy_ns),
+                name(told.view.step.label),
+                text(told.bounds.busiest),
+            )
+        )
+    return lines + _target(told)
+
+
+def _why_a_range(result: whatif.WhatIf) -> str:
+    """What the two ends of the answer differ in."""
+    why = ["gaps may stay, or go with what they followed"]
+    if result.question.links and result.question.links.alpha_ns is None:
+        why.insert(0, "how much of a transfer is start-up is not known")
+    if result.applied.production != 1:
+        why.insert(0, "how far loader workers can run ahead is not in the trace")
+    return "; ".join(why)
+
+
+def _target(told: _Answer) -> list[Sentence]:
+    """Whether a length that is wanted can be reached by this selection."""
+    if told.target_ns is None:
+        return []
+    result, least = told.result, told.result.period_ns - told.result.ceiling.high_ns
+    if told.target_ns >= result.period_ns:
+        return [say("target {}: the step is there already", ns(told.target_ns))]
+    if told.target_share is None:
+        return [
+            say(
+                "target {}: not reachable by this change alone; with all of the selection gone the step still takes {}",
+                ns(told.target_ns),
+                ns(least),
+            )
+        ]
+    left = 1 - told.target_share
+    return [
+        say(
+            "target {}: reached when the selection takes {} × its time",
+            ns(told.target_ns),
+            text(f"{float(left):g}"),
+        )
+    ]
 
 
 def _takes_over(view: StepGraph, result: whatif.WhatIf) -> Section:
@@ -219,39 +311,43 @@ def _curve_section(points: Sequence[tuple[float, Saving]]) -> Section:
     return Section("Saving curve", columns, rows, None, (), "modelled", None, "whatif")
 
 
-def _known_by(known: trust.Trust) -> Sentence:
-    shares = {k: v for k, v in known.evidence_share.items() if v}
-    words = ", ".join("{} {}" for _ in shares)
-    return say(
-        f"the path is known by: {words}", *(v for k, s in shares.items() for v in (text(k), share(s, 1)))
-    )
-
-
-def _data(
-    view: StepGraph, result: whatif.WhatIf, known: trust.Trust, points: Sequence[tuple[float, Saving]]
-) -> dict[str, Any]:
+def _data(told: _Answer) -> dict[str, Any]:
+    view, result = told.view, told.result
     low, high = result.predicted_ns
-    selections = result.applied.selections
+    changes, selections = result.question.changes, result.applied.selections
     return {
         "claim": "modelled",
         "step": view.step.label,
-        "changes": [_change_data(c, s) for c, s in zip(result.changes, selections, strict=True)],
+        "changes": [_change_data(c, s) for c, s in zip(changes, selections, strict=True)],
         "period_ns": result.period_ns,
         "mean_of_periods": result.period_count,
         "predicted_ns": {"low": low, "high": high},
         "saving_ns": {"low": result.saving.low_ns, "high": result.saving.high_ns},
+        "baseline_saving_ns": {"low": result.baseline.low_ns, "high": result.baseline.high_ns},
         "ceiling_ns": result.ceiling.high_ns,
-        "matched": _matched(view, result.applied),
+        "matched": _matched(view, result.applied) if changes else None,
+        "production_factor": float(result.applied.production),
         "takes_over": [{"class": w.label, "on_path_ns": n} for w, n in result.after_by_class_ns.items()],
-        "curve": [{"taken_share": x, "saving_ns": saving_data(s)} for x, s in points],
-        "model": MODEL,
-        "assumptions": list(ASSUMPTIONS),
-        "trust": {
-            "evidence_share": known.evidence_share,
-            "timing_share": known.timing_share,
-            "starts_explained_share": known.starts_explained_share,
+        "curve": [{"taken_share": x, "saving_ns": saving_data(s)} for x, s in told.points],
+        "target": _target_data(told),
+        "bounds": {
+            "elapsed_ns": told.bounds.elapsed_ns,
+            "busy_ns": told.bounds.busy_ns,
+            "busiest": told.bounds.busiest,
+            "free_ns": told.bounds.free_ns,
         },
+        "model": "+".join(model.name for model in result.question.models) or "order",
+        "models": [model_data(view, result, model) for model in result.question.models],
+        "assumptions": list(assumptions(view)),
+        "trust": sure_data(told.sure),
     }
+
+
+def _target_data(told: _Answer) -> dict[str, Any] | None:
+    if told.target_ns is None:
+        return None
+    taken = None if told.target_share is None else float(told.target_share)
+    return {"target_ns": told.target_ns, "taken_share": taken}
 
 
 def _matched(view: StepGraph, applied: Applied) -> dict[str, int]:

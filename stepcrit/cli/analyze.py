@@ -22,6 +22,7 @@ from stepcrit.cli.options import (
     session_options,
 )
 from stepcrit.cli.output import emit
+from stepcrit.cli.which import remember
 
 
 class ByName(StrEnum):
@@ -77,3 +78,4 @@ def analyze(
         output=output,
         source=path,
     )
+    remember(path)

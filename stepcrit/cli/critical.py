@@ -22,6 +22,7 @@ from stepcrit.cli.options import (
     session_options,
 )
 from stepcrit.cli.output import emit
+from stepcrit.cli.which import remember
 
 
 def critical(
@@ -69,3 +70,4 @@ def critical(
     told = options.told()
     document = answer_around(view, around, told) if around else answer(view, full=full, settings=told)
     emit(document, fmt=fmt, as_json=as_json, output=output, source=path)
+    remember(path)

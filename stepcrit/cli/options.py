@@ -38,6 +38,13 @@ PathArg = Annotated[
         help="A trace (JSON, plain or gzip), a folder with one trace, or - for stdin.", show_default=False
     ),
 ]
+OptionalPathArg = Annotated[
+    str | None,
+    typer.Argument(
+        help="As for analyze. Default: the trace of stepcrit.toml, else the last one analyzed.",
+        show_default=False,
+    ),
+]
 StepOpt = Annotated[
     str | None,
     typer.Option(

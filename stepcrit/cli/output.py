@@ -139,6 +139,23 @@ def emit(
         raise ReaderGoneError from err
 
 
+def write_file(document: Document, path: str, *, source: str) -> None:
+    """Write an answer as JSON beside the one that is shown.
+
+    Raises:
+        UsageError: the file is the input.
+        OutputError: it could not be written.
+    """
+    from stepcrit.report.write import render, write_output  # noqa: PLC0415 - rich loads here
+
+    if source and _same_file(path, source):
+        raise UsageError("the output would overwrite the trace", do="give another path")
+    try:
+        write_output(render(document, Format.JSON.value), path)
+    except BrokenPipeError as err:
+        raise ReaderGoneError from err
+
+
 def _put(data: bytes, stream: TextIO) -> None:
     """Bytes past the text layer where there is one: it would translate line ends."""
     buffer = getattr(stream, "buffer", None)

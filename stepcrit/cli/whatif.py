@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
+from stepcrit.cli.asked import Asked, answered, check
 from stepcrit.cli.options import (
     BoundaryOpt,
     DeviceOnlyOpt,
@@ -15,15 +16,15 @@ from stepcrit.cli.options import (
     FormatOpt,
     JsonOpt,
     OptimizerRegexOpt,
+    OptionalPathArg,
     OutputOpt,
-    PathArg,
     StepOpt,
     StepRegexOpt,
     StrictOpt,
     session_options,
 )
-from stepcrit.cli.output import emit
-from stepcrit.errors import UsageError
+from stepcrit.cli.output import emit, tell
+from stepcrit.cli.which import remember, told, trace_meant
 
 if TYPE_CHECKING:
     from typer._click.core import Context  # typer holds a click of its own
@@ -42,6 +43,17 @@ class InOrder(TyperCommand):
 ORDER = "stepcrit.order"
 
 
+class GroupName(StrEnum):
+    """What one thing is."""
+
+    OP = "op"
+    KERNEL = "kernel"
+    CLASS = "class"
+    MODULE = "module"
+    COLLECTIVE = "collective"
+    LINE = "line"
+
+
 class SideName(StrEnum):
     """Which time an operator's name means."""
 
@@ -53,7 +65,7 @@ class SideName(StrEnum):
 
 def whatif(
     ctx: typer.Context,
-    path: PathArg,
+    path: OptionalPathArg = None,
     shrink: Annotated[
         list[str] | None,
         typer.Option("--shrink", help="SEL=F: take F × the time (0.5: half of it).", show_default=False),
@@ -66,11 +78,13 @@ def whatif(
     ] = None,
     add: Annotated[
         list[str] | None,
-        typer.Option("--add", help="SEL=100us: so much longer each, to test slack.", show_default=False),
+        typer.Option("--add", help="SEL=100us: so much longer each.", show_default=False),
     ] = None,
     remove: Annotated[
         list[str] | None,
-        typer.Option("--remove", help="SEL: no time at all, nor the gap in front.", show_default=False),
+        typer.Option(
+            "--remove", help="SEL: no time at all, nor the gap in front, nor its waiting.", show_default=False
+        ),
     ] = None,
     side: Annotated[
         SideName,
@@ -87,6 +101,39 @@ def whatif(
     curve: Annotated[
         bool, typer.Option("--curve", help="The saving as more and more of the selection is taken away.")
     ] = False,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="Another machine: order, free, lanes, queue:1024, comm:k=2, comm:alpha=10us,k=2, contend:1.2.",
+            show_default=False,
+        ),
+    ] = None,
+    rank: Annotated[bool, typer.Option("--rank", help="Which one thing, made faster, saves most.")] = False,
+    by: Annotated[
+        GroupName, typer.Option("--by", help="What one thing is, for --rank and --target.")
+    ] = GroupName.OP,
+    top: Annotated[int, typer.Option("--top", min=1, max=1000, help="How many rows --rank shows.")] = 10,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            help="90ms: the smallest change that makes the step so short; with a change, how much of it.",
+            show_default=False,
+        ),
+    ] = None,
+    inject: Annotated[
+        str | None,
+        typer.Option(
+            "--inject", help="SEL: how much longer it may take before the step does.", show_default=False
+        ),
+    ] = None,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            "--save", help="Keep the prediction in this file, to judge it later.", show_default=False
+        ),
+    ] = None,
     step: StepOpt = None,
     boundary: BoundaryOpt = None,
     strict: StrictOpt = False,
@@ -102,23 +149,23 @@ def whatif(
 
     A selector is an exact name or glob of an operator or kernel, or re:, class:, module:, stream:, step:, line:.
 
-    Examples: stepcrit whatif trace.json --shrink aten::mm=0.5; stepcrit whatif trace.json --speedup class:comm=2x --curve
+    Examples: stepcrit whatif trace.json --shrink aten::mm=0.5; stepcrit whatif trace.json --speedup class:comm=2x --curve; stepcrit whatif trace.json --rank --by kernel; stepcrit whatif trace.json --target 90ms
     """
-    from stepcrit.answers.whatif import answer  # noqa: PLC0415 - numpy loads here
-    from stepcrit.graph.change import Options, parse_change  # noqa: PLC0415
-    from stepcrit.session import load  # noqa: PLC0415
-
     given = {"shrink": shrink, "speedup": speedup, "set_to": set_to, "add": add, "remove": remove}
     of_each = {name: iter(several or ()) for name, several in given.items()}
-    changes = [
-        parse_change(name.removesuffix("_to"), next(of_each[name]))
-        for name in ctx.meta[ORDER]
-        if name in of_each
-    ]
-    if not changes:
-        raise UsageError(
-            "nothing to change", do="give --shrink aten::mm=0.5, --speedup, --set, --add or --remove"
-        )
+    changes = [(name.removesuffix("_to"), next(of_each[name])) for name in ctx.meta[ORDER] if name in of_each]
+    asked = Asked(
+        tuple(changes),
+        tuple(model or ()),
+        (side.value, self_only, with_launch),
+        curve=curve,
+        rank=(by.value, top) if rank else None,
+        by=by.value,
+        target=target,
+        inject=inject,
+        save=save,
+    )
+    check(asked)
     options = session_options(
         boundary=boundary,
         step_regex=step_regex,
@@ -127,7 +174,8 @@ def whatif(
         floors=floors,
         device_only=device_only,
     )
-    view = load(path, options).view(step)
-    how = Options(side.value, self_only, with_launch)
-    document = answer(view, changes, how, curve=curve, settings=options.told())
-    emit(document, fmt=fmt, as_json=as_json, output=output, source=path)
+    source, why = trace_meant(path)
+    tell(told(source, why))
+    document = answered(asked, source, options, step)
+    emit(document, fmt=fmt, as_json=as_json, output=output, source=source)
+    remember(source)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.graph.replay import Replayer
+from stepcrit.graph.schedule import FAR
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.graph import Graph
 
@@ -26,14 +27,26 @@ class Busy:
 def busy_lanes(graph: Graph, dur_ns: Int64Array, counted: BoolArray) -> tuple[Busy, ...]:
     """Busy time of the counted nodes by lane, the busiest first.
 
-    Of an activity that the next one of its queue overlaps only the part before counts: there the queue
-    was seen to do two things at once.
+    Of an activity that the next one of its queue was seen to overlap, no more counts than the time until
+    that one began: from there on the queue did two things at once.
     """
     nodes = np.flatnonzero(counted & (graph.part <= 1))
+    alone = np.minimum(dur_ns, _until_next(graph))
     total = np.zeros(int(graph.lane.max(initial=-1)) + 1, np.int64)
-    np.add.at(total, graph.lane[nodes], dur_ns[nodes])
+    np.add.at(total, graph.lane[nodes], alone[nodes])
     lanes = np.unique(graph.lane[nodes]).tolist()
     return tuple(sorted((Busy(i, int(total[i])) for i in lanes), key=lambda one: (-one.busy_ns, one.lane)))
+
+
+def _until_next(graph: Graph) -> Int64Array:
+    """How long each node ran by itself where the next activity of its lane began before its end; else FAR."""
+    first = np.flatnonzero(graph.part <= 1)
+    first = first[np.lexsort((graph.start_ns[first], graph.lane[first]))]
+    here, after = first[:-1], first[1:]
+    overlaps = (graph.lane[here] == graph.lane[after]) & (graph.end_ns[here] > graph.start_ns[after])
+    until = np.full(len(graph), FAR, np.int64)
+    until[here[overlaps]] = (graph.start_ns[after] - graph.start_ns[here])[overlaps]
+    return until
 
 
 def busy_in_step(alone: Replayer, dur_ns: Int64Array) -> tuple[Busy, ...]:

@@ -76,6 +76,8 @@ class Applied:
         """The delays that replay uses after the changes."""
         arrivals = replace(view.built.arrivals, gap_ns=self.gap_ns)
         delays = view.delays(policy, arrivals)
+        edges = view.launch_calls.delays(self.changed, delays.edge_ns, policy)
+        delays = Lags(edges, delays.origin_ns)
         if self.removed.any():
             delays = without(view.built.graph, delays, self.removed)
         return unwaited(delays, self.dropped) if self.dropped.any() else delays
@@ -311,7 +313,8 @@ class _State:
     def applied(self, selections: tuple[Selection, ...]) -> Applied:
         """What it all comes to."""
         every, graph = self.view.stretches, self.view.built.graph
-        entry, grown = (np.concatenate(column) for column in zip(*self.grown, strict=True))
+        none = np.empty(0, np.int64)
+        entry, grown = (np.concatenate(c) for c in zip((none, none), *self.grown, strict=True))
         if self.length.sum(dtype=np.float64) + self.gap.sum(dtype=np.float64) > _MOST_NS:
             raise _too_much()
         dur = graph.dur_ns.copy()

@@ -14,7 +14,7 @@ with nothing changed: `Replayer.baseline`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -67,12 +67,18 @@ class Variant:
     Attributes:
         dur_ns: new durations, one per node.
         delays: new delays by policy, where they change too.
+        least_ns: durations at the optimistic end, where those differ.
         production: what is left of the time that loader workers take over a batch.
     """
 
     dur_ns: Int64Array
     delays: Mapping[GapPolicy, Lags] | None = None
     production: Fraction = Fraction(1)
+    least_ns: Int64Array | None = None
+
+    def durations(self, policy: GapPolicy) -> Int64Array:
+        """The durations of one end of the answer."""
+        return self.dur_ns if policy == "join" or self.least_ns is None else self.least_ns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,6 +108,15 @@ class Replayer:
     engine: Engine | None = None
     loop: Loop | None = None
 
+    @property
+    def period_ns(self) -> int:
+        """The period that savings are measured against: the mean one, or the step's elapsed time."""
+        if not self.period_count:
+            return self.view.step.elapsed_ns
+        end = self.view.built.graph.end_ns
+        first, last = (int(end[self.ends[i]].max()) for i in (0, -1))
+        return (last - first) // self.period_count
+
     def baseline(self) -> Saving:
         """The saving with nothing changed: 0 where the engine replays the record, negative where it takes longer.
 
@@ -121,8 +136,7 @@ class Replayer:
     def saving_at_least(self, variant: Variant) -> int:
         """The saving of shorter durations under the conservative policy alone, for half the work; in ns."""
         first, last = self._moved(variant, "join")
-        ends = Ends((first, first), (last, last))
-        return self.read(ends, settled=self.settled(ends)).join_ns
+        return self.shortened(Ends((first, first), (last, last)))[0].join_ns
 
     def read(self, ends: Ends, *, settled: bool) -> Saving:
         """The saving per step.
@@ -143,9 +157,20 @@ class Replayer:
         """Whether ever larger shortenings save ever more, and none less than 0, at both ends of the run.
 
         Where the replayed run does not settle, the ends tell nonsense: less for more, or a loss by
-        shorter work.
+        shorter work. By a hundredth of the period they may, for steps differ: what the first boundary
+        gains once need not be what the last one does.
         """
-        return not self.period_count or _grows([self.read(ends, settled=True) for ends in shortened])
+        if not self.period_count:
+            return True
+        return _grows([self.read(ends, settled=True) for ends in shortened], self.period_ns // 100)
+
+    def shortened(self, *ends: Ends) -> list[Saving]:
+        """The savings of ever larger shortenings: none is less than nothing, nor more than a larger one's.
+
+        A saving above a larger shortening's shows work that was queued up, which a long run uses up.
+        """
+        settled = self.settled(*ends)
+        return never_less([self.read(one, settled=settled) for one in ends])
 
     def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
         """Delays with the observed ones in front of every node that a change does not reach."""
@@ -168,7 +193,7 @@ class Replayer:
     def scheduled(self, variant: Variant, policy: GapPolicy) -> tuple[Int64Array, Lags]:
         """The durations and delays that a variant is replayed with under a policy."""
         delays = self.limited((variant.delays or self.delays)[policy], policy)
-        dur = self.inside(variant.dur_ns)
+        dur = self.inside(variant.durations(policy))
         if self.loop:
             dur = self.loop.timed(variant.production, policy, dur, delays)
         return dur, delays
@@ -184,11 +209,21 @@ class Replayer:
         return first, last
 
 
-def _grows(savings: list[Saving]) -> bool:
-    """Whether each saving is at least the one before it, and the first at least 0, under both policies."""
+def never_less(savings: Sequence[Saving]) -> list[Saving]:
+    """Savings of ever larger shortenings, each cut to the later ones, and at least 0."""
+    found: list[Saving] = []
+    for one in reversed(savings):
+        least = found[-1] if found else one
+        join, edge = min(one.join_ns, least.join_ns), min(one.edge_ns, least.edge_ns)
+        found.append(Saving(max(join, 0), max(edge, 0)))
+    return found[::-1]
+
+
+def _grows(savings: list[Saving], slop_ns: int) -> bool:
+    """Whether each saving is about at least the one before it, and the first 0, under both policies."""
     before = Saving(0, 0)
     for saving in savings:
-        if saving.join_ns < before.join_ns or saving.edge_ns < before.edge_ns:
+        if min(saving.join_ns - before.join_ns, saving.edge_ns - before.edge_ns) < -slop_ns:
             return False
         before = saving
     return True

@@ -8,6 +8,7 @@ what the best ones were found to save (methods C.5).
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +19,7 @@ from stepcrit.graph.groups import Groups
 from stepcrit.graph.newpath import gaps_by_class, moved
 from stepcrit.graph.path import PieceKind, critical_path
 from stepcrit.graph.replay import Replayer, Variant, scaled
+from stepcrit.graph.schedule import GapPolicy, Lags
 from stepcrit.graph.segments import Segments, segments_of
 from stepcrit.graph.threads import Shares, shares
 from stepcrit.model.arrays import BoolArray, Int64Array
@@ -103,19 +105,32 @@ class Candidates:
             return stretches
         return stretches[(owner < 0) | ~loop.covers[np.maximum(owner, 0)]]
 
-    def variant(self, *keys: int, taken: Fraction) -> Variant:
+    def variant(self, taken: Mapping[int, Fraction]) -> Variant:
         """Groups with a share of their time taken away; of fetches from loader workers, of their production."""
-        part = np.zeros(len(self.replay.view.built.graph), np.int64)
-        for key in keys:
-            part += self.part_ns(key)
-        fetched = any(self.fetches(key) for key in keys)
-        dur = scaled(self.replay.view, part, taken.numerator, taken.denominator)
-        return Variant(dur, production=1 - taken if fetched else Fraction(1))
+        view, production = self.replay.view, Fraction(1)
+        less = np.zeros(len(view.built.graph), np.int64)
+        delays = self.replay.delays
+        for key, share in taken.items():
+            less += self.part_ns(key) * share.numerator // share.denominator
+            production *= 1 - share if self.fetches(key) else 1
+            delays = self._submitted(key, share, delays)
+        return Variant(scaled(view, less, 1, 1), delays, production)
 
-    def path_without(self, key: int) -> Int64Array:
-        """By group, the time on the step's path when all of one group's time is taken away, in ns."""
+    def _submitted(
+        self, key: int, share: Fraction, delays: Mapping[GapPolicy, Lags]
+    ) -> Mapping[GapPolicy, Lags]:
+        """The delays behind launch calls of a group whose calls get shorter."""
+        if self.on_device(key):
+            return delays
+        mine, calls = _mine(self._host_order, key), self.replay.view.launch_calls
+        less = self.divided.length_ns[mine] * share.numerator // share.denominator
+        grown = (self.host_node[mine], self.divided.owner[mine].astype(np.int64), -less)
+        return {p: Lags(calls.delays(grown, d.edge_ns, p), d.origin_ns) for p, d in delays.items()}
+
+    def path_of(self, gone: Mapping[int, Fraction]) -> Int64Array:
+        """By group, the time on the step's path when all of some groups' time is taken away, in ns."""
         view, graph = self.replay.view, self.replay.view.built.graph
-        now = moved(self.replay, self.variant(key, taken=Fraction(1)))
+        now = moved(self.replay, self.variant(gone))
         path, found = now.path, np.zeros(len(self.groups.labels), np.int64)
         whole = path.kind == PieceKind.NODE
         nodes, length = path.node[whole], (path.end_ns - path.start_ns)[whole]
@@ -124,7 +139,8 @@ class Candidates:
         # A node that the window cuts has its parts in it in proportion.
         inside = np.zeros(len(graph))
         inside[nodes] = length / np.maximum(now.graph.dur_ns[nodes], 1)
-        mine = (inside[self.host_node] > 0) & ((self.host_key != key) | self.on_device(key))
+        on_host = [key for key in gone if not self.on_device(key)]
+        mine = (inside[self.host_node] > 0) & ~np.isin(self.host_key, on_host)
         part = self.divided.length_ns[mine] * inside[self.host_node[mine]]
         np.add.at(found, self.host_key[mine], part.astype(np.int64))
         for work, ns in gaps_by_class(view, now).items():
@@ -182,9 +198,31 @@ def best(among: Candidates, count: int) -> dict[int, int]:
             continue
         if len(top) >= count and (not count or among.bound_ns[key] <= top[0]):
             break
-        found[key] = saving = replay.saving_at_least(among.variant(key, taken=Fraction(1)))
+        found[key] = saving = replay.saving_at_least(among.variant({key: Fraction(1)}))
         heapq.heappush(top, saving) if len(top) < count else heapq.heappushpop(top, saving)
     return found
+
+
+THOUSANDTHS = 1000
+
+
+def least_share(saved: Callable[[Fraction], int], needed_ns: int) -> Fraction | None:
+    """The least share, in thousandths, whose taking away saves enough; None where all of it does not.
+
+    Args:
+        saved: what a share saves, in ns; never less for more.
+        needed_ns: what is enough.
+    """
+    if saved(Fraction(1)) < needed_ns:
+        return None
+    low, high = -1, THOUSANDTHS  # high is enough, low is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if saved(Fraction(middle, THOUSANDTHS)) >= needed_ns:
+            high = middle
+        else:
+            low = middle
+    return Fraction(high, THOUSANDTHS)
 
 
 def _is_device(events: EventTable) -> BoolArray:

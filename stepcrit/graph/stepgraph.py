@@ -16,6 +16,7 @@ from stepcrit.graph.path import Path, critical_path
 from stepcrit.graph.schedule import Arrivals, GapPolicy, Lags, lags
 from stepcrit.graph.segments import Segments, segments_of, usual_gaps
 from stepcrit.graph.stretches import Stretches, stretches_of
+from stepcrit.graph.submission import LaunchCalls, launch_calls
 from stepcrit.link.steps import boundary_rows
 from stepcrit.model.arrays import BoolArray
 from stepcrit.model.links import Links
@@ -82,6 +83,11 @@ class StepGraph:
         """What a node is called: its event's name, or "untracked" where no event was open."""
         row = int(self.built.graph.row[node])
         return self.trace.events.name_of(row) if row >= 0 else "untracked"
+
+    @cached_property
+    def launch_calls(self) -> LaunchCalls:
+        """Which call each launch edge comes from, for changes of the call's own time."""
+        return launch_calls(self.built.graph, self.links)
 
     @cached_property
     def usual_delays(self) -> Mapping[int, int]:

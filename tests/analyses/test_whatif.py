@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from stepcrit.analyses import ranking
-from stepcrit.analyses.whatif import WhatIf, analyze, curve
+from stepcrit.analyses.whatif import WhatIf
 from stepcrit.graph.change import Options, parse_change
 from stepcrit.graph.replay import POLICIES, Saving, Variant, replayer
 from stepcrit.graph.schedule import forward
@@ -21,6 +21,7 @@ from stepcrit.model.classes import WorkClass
 from stepcrit.model.steps import Boundary
 from stepcrit.session import Options as SessionOptions
 from stepcrit.session import Trace, load
+from tests.asking import analyze, curve
 from tests.builders import trace
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "simulated"
@@ -101,7 +102,10 @@ def test_most_of_the_changes_really_made_are_compared() -> None:
 
 def test_hint_of_a_launch_call_means_the_call_without_more_words() -> None:
     one = next(c for c in truth_of("host_bound")["changes"] if c["change"]["what"] == "launch")
-    assert whatif(view_of("host_bound"), f"shrink {one['selector_hint']}").saving == Saving(51_606, 51_606)
+    saving = whatif(view_of("host_bound"), f"shrink {one['selector_hint']}").saving
+    # The last call's own half may come after what it submits, or before (4.5 µs a call, and jitter).
+    assert saving.edge_ns == 51_606
+    assert 0 < saving.edge_ns - saving.join_ns < 2_500
 
 
 def test_shortening_is_never_told_as_a_loss() -> None:

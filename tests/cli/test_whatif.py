@@ -254,7 +254,21 @@ def test_output_is_the_same_every_time_and_goes_where_it_is_sent(
     ("argv", "says"),
     [
         ((TRACE,), "nothing to change"),
-        ((), "path"),
+        ((), "nothing to change"),
+        ((TRACE, "--rank", "--inject", "aten::mm"), "--rank and --inject are different questions"),
+        ((TRACE, "--rank", "--shrink", "aten::mm=0.5"), "different questions"),
+        ((TRACE, "--target", "1ms", "--rank"), "different questions"),
+        ((TRACE, "--target", "1"), "not a duration"),
+        ((TRACE, "--rank", "--by", "module"), "with_stack"),
+        ((TRACE, "--rank", "--by", "collective"), "no collectives"),
+        ((TRACE, "--rank", "--top", "0"), "top"),
+        ((TRACE, "--rank", "--save", "p.json"), "--save keeps the prediction of a change"),
+        ((TRACE, "--model", "comm:k=2", "--curve"), "--curve is about a selection"),
+        ((TRACE, "--inject", "class:gap"), "cannot change gaps"),
+        ((TRACE, "--inject", "nowhere"), "nothing matches"),
+        ((TRACE, "--shrink", "aten::mm=0.5", "--model", "fast"), "is no model"),
+        ((TRACE, "--shrink", "aten::mm=0.5", "--model", "queue:0"), "no depth of a queue"),
+        ((TRACE, "--shrink", "aten::mm=0.5", "--model", "free", "--model", "queue:9"), "free is a bound"),
         ((TRACE, "--shrink", "aten::mm"), "SELECTOR=AMOUNT"),
         ((TRACE, "--shrink", "aten::mm=fast"), "no factor"),
         ((TRACE, "--shrink", "aten::mm=-0.5"), "no factor"),
@@ -351,3 +365,161 @@ def test_whatif_loads_neither_pandas_nor_networkx() -> None:
     code = f"import sys; from stepcrit.cli.main import run; run(['whatif', {TRACE!r}, '--shrink', 'aten::mm=0.5']); print([m for m in ('pandas', 'networkx') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+# --- other questions, other machines -------------------------------------------------------------
+
+
+def test_rank_tells_what_whatif_tells_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same numbers by the other way to ask, on the side that the row names."""
+    data = data_of(capsys, HOST_BOUND, "--rank", "--top", "4")
+    assert len(data["interventions"]) == 4
+    for row in data["interventions"]:
+        if row["name"].startswith("("):
+            continue
+        one = data_of(capsys, HOST_BOUND, "--shrink", f"{row['name']}=0.5", "--self", "--side", row["side"])
+        if one["matched"]["activities"] == row["calls"] * one["mean_of_periods"]:
+            assert row["saving_half_ns"]["low_ns"] == pytest.approx(one["saving_ns"]["low"], abs=200)
+    savings = [row["saving_free_ns"]["low_ns"] for row in data["interventions"]]
+    assert savings == sorted(savings, reverse=True)
+
+
+@pytest.mark.parametrize("by", ["kernel", "class", "op"])
+def test_rank_screen_says_how_sure_the_order_is(capsys: pytest.CaptureFixture[str], by: str) -> None:
+    words = flat(out_of(capsys, TRACE, "--rank", "--by", by, "--top", "3"))
+    assert "replayed to find them: no other saves more than" in words
+    assert "savings do not add up" in words
+
+
+def test_target_without_a_change_names_the_smallest(capsys: pytest.CaptureFixture[str]) -> None:
+    data = data_of(capsys, TRACE, "--target", "2ms", "--by", "kernel")
+    name, taken = (data["alone"][0]["parts"][0][key] for key in ("name", "taken_share"))
+    kept = data_of(capsys, TRACE, "--shrink", f"{name}={1 - taken:.3f}")
+    assert kept["predicted_ns"]["high"] <= 2_000_000
+    less = data_of(capsys, TRACE, "--shrink", f"{name}={1 - taken + 0.001:.3f}")
+    assert less["predicted_ns"]["high"] > 2_000_000
+    assert [way["parts"][0]["taken_share"] for way in data["alone"]] == sorted(
+        way["parts"][0]["taken_share"] for way in data["alone"]
+    )
+
+
+def test_target_with_a_change_says_how_much_of_it_is_needed_or_that_it_is_not_enough(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    data = data_of(capsys, TRACE, "--shrink", "aten::mm=0.9", "--target", "2ms")
+    taken = data["target"]["taken_share"]
+    assert (
+        data_of(capsys, TRACE, "--shrink", f"aten::mm={1 - taken:.3f}")["predicted_ns"]["high"] <= 2_000_000
+    )
+    never = out_of(capsys, TRACE, "--shrink", "aten::mm=0.9", "--target", "10us")
+    assert "not reachable by this change alone" in flat(never)
+    assert "the step is there already" in flat(
+        out_of(capsys, TRACE, "--shrink", "aten::mm=0.9", "--target", "9s")
+    )
+
+
+def test_target_out_of_reach_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    words = flat(out_of(capsys, TRACE, "--target", "1us"))
+    assert "out of reach: with" in words
+    assert "then its path is" in words
+    assert "is busy for" in words
+
+
+def test_inject_tells_the_room_of_a_selection(capsys: pytest.CaptureFixture[str]) -> None:
+    """The host runs ahead of the device: its calls may take longer, and a little more costs nothing."""
+    data = data_of(capsys, TRACE, "--inject", "class:launch")
+    free = data["free_ns"]["low"]
+    assert 0 < free <= data["free_ns"]["high"]
+    assert data_of(capsys, TRACE, "--add", f"class:launch={free}ns")["saving_ns"]["low"] == 0
+    assert data_of(capsys, TRACE, "--add", f"class:launch={4 * free}ns")["saving_ns"]["low"] < 0
+    assert "may take" in flat(out_of(capsys, TRACE, "--inject", "class:launch"))
+
+
+def test_models_are_named_with_what_may_be_claimed_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = (TRACE, "--shrink", "aten::mm=0.5", "--model", "free", "--model", "lanes", "--model", "queue:1000")
+    assert "free is a bound by itself" in out_of(capsys, *argv, code=2)
+    words = flat(out_of(capsys, *argv[:-2]))
+    assert "free (bound):" in words
+    assert "lanes (bound):" in words
+    data = data_of(capsys, *argv[:-2])
+    assert data["bounds"]["free_ns"] <= data["bounds"]["elapsed_ns"]
+    assert [(m["name"], m["claim"]) for m in data["models"]] == [("free", "bound"), ("lanes", "bound")]
+
+
+def test_queue_of_its_own_depth_changes_nothing_and_a_shallower_one_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trace = str(SIMULATED / "full_queue_16.json.gz")
+    plain = data_of(capsys, trace, "--shrink", "class:elementwise=0.5")
+    same = data_of(capsys, trace, "--shrink", "class:elementwise=0.5", "--model", "queue:16")
+    assert same["saving_ns"]["low"] == pytest.approx(plain["saving_ns"]["low"], rel=0.01)
+    assert same["baseline_saving_ns"] == {"high": 0, "low": 0}
+    one = ("--shrink", "class:elementwise=0.5", "--model", "queue:1")
+    assert data_of(capsys, trace, *one)["baseline_saving_ns"]["low"] < 0
+    assert "with nothing changed this machine takes" in flat(out_of(capsys, trace, *one))
+
+
+def test_faster_links_alone_are_a_question(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(SIMULATED / "ddp_tail.rank1.json.gz")
+    data = data_of(capsys, trace, "--model", "comm:k=2")
+    assert data["changes"] == []
+    assert data["matched"] is None
+    assert 0 == data["saving_ns"]["low"] < data["saving_ns"]["high"] <= data["ceiling_ns"]
+    known = data_of(capsys, trace, "--model", "comm:k=2,alpha=0us")
+    assert known["saving_ns"]["low"] == pytest.approx(data["saving_ns"]["high"], rel=0.02)
+    assert "faster links change nothing here" in out_of(capsys, TRACE, "--model", "comm:k=2", code=3)
+
+
+def test_slowdown_that_the_trace_does_not_show_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = (TRACE, "--shrink", "aten::mm=0.5", "--model", "contend")
+    assert "slowdown by communication" in out_of(capsys, *argv, code=3)
+    told = str(SIMULATED / "ddp_tail.rank1.json.gz")
+    data = data_of(capsys, told, "--shrink", "class:comm=0.5", "--model", "contend:1.5")
+    plain = data_of(capsys, told, "--shrink", "class:comm=0.5")
+    assert (
+        data["saving_ns"]["low"] > plain["saving_ns"]["low"]
+    )  # compute runs free of the communication that is gone
+
+
+def test_loader_is_what_a_change_of_the_input_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(ROOT / "fixtures" / "recorded" / "loader_halved_before.json.gz")
+    words = flat(out_of(capsys, trace, "--shrink", "class:input=0.5"))
+    assert "loader workers take 0.5 × their time over a batch" in words
+    data = data_of(capsys, trace, "--shrink", "class:input=0.5")
+    assert data["predicted_ns"]["high"] == pytest.approx(data["period_ns"] / 2, rel=0.02)
+    host = data_of(capsys, trace, "--shrink", "class:host op=0")  # the loader's pace is kept
+    assert host["saving_ns"]["low"] < 0.01 * host["period_ns"]
+
+
+# --- a prediction kept -----------------------------------------------------------------------------
+
+
+def test_saved_prediction_holds_what_can_refute_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "prediction.json"
+    data = data_of(capsys, TRACE, "--shrink", "aten::mm=0.5", "--remove", "class:gap", "--save", str(file))
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert kept["schema"] == "stepcrit/prediction/1"
+    assert kept["inputs"][0]["sha256"]
+    for key in ("predicted_ns", "saving_ns", "ceiling_ns", "assumptions", "trust", "step"):
+        assert kept["data"][key] == data[key]
+    assert kept["data"]["asked"]["changes"] == [
+        {"option": "--shrink", "value": "aten::mm=0.5"},
+        {"option": "--remove", "value": "class:gap"},
+    ]
+    assert kept["data"]["boundary"] == "device"
+    refuted = kept["data"]["refuted_by"]
+    assert "outside" in refuted[0]
+    assert all(len(words) > 40 for words in refuted)
+
+
+def test_saved_prediction_never_overwrites_the_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "t.json.gz"
+    trace.write_bytes(Path(TRACE).read_bytes())
+    argv = (str(trace), "--shrink", "aten::mm=0.5", "--save", str(trace))
+    assert "would overwrite the trace" in out_of(capsys, *argv, code=2)
+    assert trace.read_bytes() == Path(TRACE).read_bytes()
+    assert "SC" in out_of(capsys, *argv[:-1], str(tmp_path / "no" / "folder.json"), code=5)

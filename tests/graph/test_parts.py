@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stepcrit.analyses.whatif import analyze
 from stepcrit.graph.change import parse_change
 from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.session import Options, Trace
+from tests.asking import analyze
 from tests.builders import event, trace
 
 

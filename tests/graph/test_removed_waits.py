@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from stepcrit.analyses.whatif import analyze
 from stepcrit.errors import UsageError
 from stepcrit.graph.change import Options as How
 from stepcrit.graph.change import parse_change
@@ -13,6 +12,7 @@ from stepcrit.graph.select import select
 from stepcrit.graph.selector import parse_selector
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.session import Options, Trace
+from tests.asking import analyze
 from tests.builders import event, trace
 
 

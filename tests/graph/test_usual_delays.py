@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stepcrit.analyses.whatif import analyze
 from stepcrit.graph.change import parse_change
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.graph import EdgeKind
 from stepcrit.session import Options, Trace
+from tests.asking import analyze
 from tests.builders import Event, event, trace
 
 

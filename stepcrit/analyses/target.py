@@ -1,0 +1,158 @@
+"""Target.
+
+Question: what is the smallest change that makes the step as short as wanted?
+Method:   each group of time alone: the least share of it that must go; where no one is enough, the group that
+          saves most together with those before it is added, all but the last gone whole (methods C.6).
+Needs:    a step on its schedule graph.
+Keeps:    what is told reaches the target at the conservative end of the prediction; where nothing does, the
+          step that is told for all groups gone is what replay gives, no sum of savings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from stepcrit.graph.groups import By, group
+from stepcrit.graph.replay import Saving, replayer
+from stepcrit.graph.search import Candidates, best, candidates, least_share
+from stepcrit.graph.stepgraph import StepGraph
+
+LOOKED_AT = 12
+"""So many groups are tried: alone those that save most, together those with most of the path that is left."""
+
+MOST_TOGETHER = 5
+"""A set of more groups is no advice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One group of a change.
+
+    Attributes:
+        name: the group.
+        side: "device" or "host": whose time is taken away.
+        taken_share: how much of its time must go, 0..1.
+    """
+
+    name: str
+    side: str
+    taken_share: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A change that reaches the target, or the most that was tried.
+
+    Attributes:
+        parts: what changes together.
+        saving: of the step, in ns.
+    """
+
+    parts: tuple[Part, ...]
+    saving: Saving
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Ways to a length of the step.
+
+    Attributes:
+        by: how time is grouped.
+        period_ns: the step as recorded: the mean period, or the elapsed time of the step alone.
+        period_count: over how many steady periods; 0: the step changed alone.
+        target_ns: what is wanted.
+        alone: groups each of which is enough, the one that must change least first.
+        together: a set that is enough, where no group is; None where none was found.
+        most: with the groups of the largest set all gone, where the target is out of reach; else None.
+        left: groups with most time on the path that is left then.
+    """
+
+    by: By
+    period_ns: int
+    period_count: int
+    target_ns: int
+    alone: tuple[Way, ...]
+    together: Way | None
+    most: Way | None
+    left: tuple[tuple[str, int], ...]
+
+
+def analyze(view: StepGraph, by: By, target_ns: int) -> Target:
+    """Look for the smallest change.
+
+    Raises:
+        UsageError: the trace does not record what to group by.
+    """
+    replay = replayer(view)
+    among = candidates(replay, group(view, by))
+    needed = replay.period_ns - target_ns
+    found = best(among, LOOKED_AT)
+    keys = sorted(found, key=lambda k: (-found[k], k))[:LOOKED_AT]
+    alone = [way for key in keys if found[key] >= needed for way in _enough(among, {}, key, needed)]
+    alone.sort(key=lambda way: (way.parts[0].taken_share, way.parts[0].name))
+    gone = {} if alone or needed <= 0 else _greedy(among, needed)
+    together = _closing(among, gone, needed) if gone else ()
+    reached = together[0] if together else None
+    most = _way(among, gone) if gone and not reached else None
+    left = _left(among, gone) if most else ()
+    return Target(by, replay.period_ns, replay.period_count, target_ns, tuple(alone), reached, most, left)
+
+
+def _saving(among: Candidates, taken: Mapping[int, Fraction]) -> Saving:
+    return among.replay.shortened(among.replay.earlier(among.variant(taken)))[0]
+
+
+def _at_least(among: Candidates, taken: Mapping[int, Fraction]) -> int:
+    return among.replay.saving_at_least(among.variant(taken))
+
+
+def _way(among: Candidates, taken: Mapping[int, Fraction]) -> Way:
+    labels = among.groups.labels
+    parts = tuple(
+        Part(labels[k], "device" if among.on_device(k) else "host", share) for k, share in taken.items()
+    )
+    return Way(parts, _saving(among, taken))
+
+
+def _enough(among: Candidates, gone: Mapping[int, Fraction], key: int, needed: int) -> tuple[Way, ...]:
+    """The least share of a group that is enough beside others that are gone; nothing where none is."""
+    share = least_share(lambda x: _at_least(among, {**gone, key: x}), needed)
+    return () if share is None else (_way(among, {**gone, key: share}),)
+
+
+def _greedy(among: Candidates, needed: int) -> dict[int, Fraction]:
+    """Groups gone whole, each the one that saves most beside those before it, until they are enough."""
+    gone: dict[int, Fraction] = {}
+    saved = 0
+    while len(gone) < MOST_TOGETHER and saved < needed:
+        # What has taken over is on the path by now, though it may not have been before.
+        rest = {k: _at_least(among, {**gone, k: Fraction(1)}) for k in _on_path(among, gone)}
+        key = max(rest, key=lambda k: (rest[k], -k), default=None)
+        if key is None or rest[key] <= saved:
+            break
+        gone[key], saved = Fraction(1), rest[key]
+    return gone
+
+
+def _on_path(among: Candidates, gone: Mapping[int, Fraction]) -> list[int]:
+    """The groups with most time on the path that is left, but for gaps."""
+    path, gaps = among.path_of(gone), among.groups.gap_of_class.values()
+    keys = [k for k in np.flatnonzero(path).tolist() if k not in gone and k not in gaps]
+    return sorted(keys, key=lambda k: (-int(path[k]), k))[:LOOKED_AT]
+
+
+def _closing(among: Candidates, gone: dict[int, Fraction], needed: int) -> tuple[Way, ...]:
+    """The same set with no more of the last group gone than needed; nothing where all of it is not enough."""
+    *before, last = gone
+    return _enough(among, dict.fromkeys(before, Fraction(1)), last, needed)
+
+
+def _left(among: Candidates, gone: Mapping[int, Fraction]) -> tuple[tuple[str, int], ...]:
+    """The groups with most time on the path that is left."""
+    path = among.path_of(gone)
+    order = sorted(np.flatnonzero(path).tolist(), key=lambda k: (-int(path[k]), k))
+    return tuple((among.groups.labels[k], int(path[k])) for k in order[:3])

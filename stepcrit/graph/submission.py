@@ -1,0 +1,69 @@
+"""When within its call a launch is submitted: in no trace, and of matter once the call takes another time.
+
+The launch point is where the call lets its activity go at the latest (methods B.4). A shorter call may
+have submitted at its very end, and then the activity comes as much sooner; or at its begin, and then the
+activity comes as it did. Both are kept: the end of the answer that tells more, and the one that tells less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepcrit.graph.schedule import GapPolicy
+from stepcrit.model.arrays import Int64Array
+from stepcrit.model.graph import EdgeKind, Graph
+from stepcrit.model.links import Links
+
+Grown = tuple[Int64Array, Int64Array, Int64Array]
+"""(node, event row, ns) by which stretches of time grew, as three columns."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchCalls:
+    """The launch edges of a graph, and for each its call's stretch right before the launch point.
+
+    Attributes:
+        edge: the launch edges.
+        stretch: node and event row of the distinct stretches, as one ascending number.
+        of_edge: index into `stretch` for each of the edges.
+        wide: what `stretch` counts rows with.
+    """
+
+    edge: Int64Array
+    stretch: Int64Array
+    of_edge: Int64Array
+    wide: int
+
+    def delays(self, grown: Grown, edge_ns: Int64Array, policy: GapPolicy) -> Int64Array:
+        """Delays per edge of the graph, in ns, when launch calls take another time.
+
+        Args:
+            grown: by how much which stretch changed.
+            edge_ns: the delays before.
+            policy: under "join" an activity does not start sooner for its own call being shorter; under
+                "edge" it does, and does not start later for the call being longer.
+        """
+        own = grown[0] * self.wide + grown[1]
+        at = np.searchsorted(self.stretch, own)
+        known = at < len(self.stretch)
+        known[known] = self.stretch[at[known]] == own[known]
+        if not known.any():
+            return edge_ns
+        more = np.zeros(len(self.stretch), np.int64)
+        np.add.at(more, at[known], grown[2][known])
+        by = more[self.of_edge]
+        kept = np.maximum(-by, 0) if policy == "join" else -np.maximum(by, 0)
+        after = edge_ns.copy()
+        after[self.edge] = np.maximum(after[self.edge] + kept, 0)
+        return after
+
+
+def launch_calls(graph: Graph, links: Links) -> LaunchCalls:
+    """The launch edges of a graph with their calls."""
+    wide = len(links.launch) + 1
+    edge = np.flatnonzero(graph.edge_kind == EdgeKind.LAUNCH)
+    call = links.launch[graph.row[graph.dst[edge]]]
+    stretch, of_edge = np.unique(graph.src[edge] * wide + call, return_inverse=True)
+    return LaunchCalls(edge, stretch, of_edge, wide)

@@ -1,0 +1,103 @@
+"""How much longer a selection may take; by hand, and against adding one ns too many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepcrit.analyses import room, whatif
+from stepcrit.analyses.room import Slope
+from stepcrit.analyses.whatif import Question
+from stepcrit.errors import UsageError
+from stepcrit.graph.change import Change
+from stepcrit.graph.selector import Selector, parse_selector
+from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.session import Options, Trace, load
+from tests.builders import event, trace
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+FILES = sorted(FIXTURES.glob("simulated/*.json.gz"))
+
+
+def diamond() -> StepGraph:
+    """Two queues of which the longer one decides; `log` is needed by nothing. Times in µs."""
+    # host  |op  la 2..4   lb 6..8   30|
+    # s7        [a 5.............25]
+    # s20                 [b 9..14][c 14..20]    b and c together may take 5 more
+    # host 2                                       log 40..50
+    return Trace(
+        trace(
+            [
+                event("cpu_op", "op", (0, 30)),
+                event("cuda_runtime", "la", (2, 4), correlation=1),
+                event("cuda_runtime", "lb", (6, 7), correlation=2),
+                event("cuda_runtime", "lc", (7, 8), correlation=3),
+                event("kernel", "a", (5, 25), (0, 7), correlation=1, stream=7),
+                event("kernel", "b", (9, 14), (0, 20), correlation=2, stream=20),
+                event("kernel", "c", (14, 20), (0, 20), correlation=3, stream=20),
+            ]
+        ),
+        Options(),
+    ).view()
+
+
+def slopes(view: StepGraph, words: str) -> tuple[Slope, Slope]:
+    found = room.analyze(view, parse_selector(words))
+    return found.least, found.most
+
+
+@pytest.mark.parametrize(
+    ("words", "free_us", "cost"),
+    [
+        ("a", 0, 1),  # on the path
+        ("b", 5, 1),
+        ("c", 5, 1),
+        ("re:^[bc]$", 2.5, 2),  # the slack of 5 is shared
+        ("re:^[abc]$", 0, 1),
+    ],
+)
+def test_room_is_what_the_selection_as_a_whole_can_take(words: str, free_us: float, cost: int) -> None:
+    assert slopes(diamond(), words) == (Slope(int(1000 * free_us), cost),) * 2
+
+
+def test_what_the_boundary_does_not_need_may_take_any_time() -> None:
+    chrome = [
+        event("cpu_op", "op", (0, 5)),
+        event("cuda_runtime", "l", (1, 2), correlation=1),
+        event("kernel", "k", (3, 9), (0, 7), correlation=1, stream=7),
+        event("cpu_op", "after", (5, 8)),
+    ]
+    view = Trace(trace(chrome), Options()).view()
+    assert slopes(view, "after") == (Slope(None, 0.0), Slope(None, 0.0))
+
+
+def test_gaps_have_no_room_to_ask_for() -> None:
+    with pytest.raises(UsageError, match="cannot change gaps"):
+        room.analyze(diamond(), parse_selector("class:gap"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("words", ["class:compute", "class:host", "class:elementwise"])
+def test_step_takes_all_of_the_room_and_not_one_ns_more(path: Path, words: str) -> None:
+    view = load(path).view()
+    found = room.analyze(view, parse_selector(words))
+    for policy, slope in (("join", found.least), ("edge", found.most)):
+        if slope.free_ns is None:
+            continue
+        within, beyond = (_last_ns(view, words, slope.free_ns + more, policy) for more in (0, 1))
+        assert within == _last_ns(view, words, 0, policy) < beyond
+
+
+def _last_ns(view: StepGraph, words: str, more_ns: int, policy: str) -> int:
+    """When the last boundary comes, by the what-if's own replay."""
+    change = Change(parse_selector(words), "add", amount_ns=more_ns)
+    case = whatif._Case(view, Question((change,)))
+    ends = case.replay.earlier(case.variant(case.applied((change,))))
+    return -ends.last[0 if policy == "join" else 1]
+
+
+def test_room_of_one_kernel_is_its_slack() -> None:
+    view = diamond()
+    node = next(v for v in range(len(view.built.graph)) if view.node_name(v) == "b")
+    assert room.analyze(view, Selector("name", "b")).least.free_ns == view.slack.total_ns[node]
