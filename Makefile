@@ -8,7 +8,7 @@ STEPCRIT_CORPUS ?= $(wildcard $(CORPUS))
 export STEPCRIT_CORPUS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check bench golden clean
+.PHONY: help demo test lint types check bench validate golden clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ check: lint types test ## everything CI runs
 
 bench: $(VENV)/.dev ## time and memory of load and analyze, as ratios of one run
 	$(BIN)/python scripts/bench.py
+
+validate: $(VENV)/.dev ## predictions against changes that were really made; writes the table into README
+	$(BIN)/python scripts/validate.py --readme
 
 golden: $(VENV)/.dev ## write the golden files anew; review them as a diff
 	$(BIN)/python scripts/update_golden.py

@@ -25,11 +25,11 @@ def rows(corpus: Path) -> list[Row]:
     """
     found: dict[str, list[crossstep.CrossStep | str]] = {}
     for slug, trace in _with_steps(corpus):
-        found.setdefault(slug, []).append(_measured(trace))
-    return [_row(slug, some) for slug, some in found.items()]
+        found.setdefault(slug, []).append(measured(trace))
+    return [row_of(slug, some) for slug, some in found.items()]
 
 
-def _measured(trace: Trace) -> crossstep.CrossStep | str:
+def measured(trace: Trace) -> crossstep.CrossStep | str:
     """One trace's answer, or why there is none."""
     try:
         found = crossstep.analyze(trace.view(), pairs=ALL)
@@ -38,7 +38,7 @@ def _measured(trace: Trace) -> crossstep.CrossStep | str:
     return found.why_not or found
 
 
-def _row(slug: str, found: list[crossstep.CrossStep | str]) -> Row:
+def row_of(slug: str, found: list[crossstep.CrossStep | str]) -> Row:
     """All traces of one folder."""
     told = [one for one in found if isinstance(one, crossstep.CrossStep)]
     reasons = sorted({one for one in found if isinstance(one, str)})

@@ -83,6 +83,9 @@ def rows(count: int = JOBS_PER_FAMILY) -> list[Row]:
 
 
 PART = "simulated"
+LONGER = {"grad_accumulation": {"steps": 15}}
+"""Scenarios whose usual run holds too few steps to be steady: several microbatches are one update."""
+
 WAITING = "ddp_tail, a rank that waits"
 NOTES = {
     WAITING: "said on screen: what a change does on other ranks is not in one rank's trace",
@@ -98,7 +101,7 @@ def jobs(scenario: str, count: int = JOBS_PER_FAMILY) -> Iterator[Job]:
     for seed in range(count):
         rng = Random(f"{scenario}/{seed}")
         one: Scenario = SCENARIOS[scenario]
-        params = one.draw(rng)
+        params = {**one.draw(rng), **LONGER.get(scenario, {})}
         program = one.program(params, seed)
         asked = rng.choice(_changes(one, rng))
         rank = rng.randrange(len(program.ranks))

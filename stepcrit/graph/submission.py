@@ -1,8 +1,9 @@
 """When within its call a launch is submitted: in no trace, and of matter once the call takes another time.
 
 The launch point is where the call lets its activity go at the latest (methods B.4). A shorter call may
-have submitted at its very end, and then the activity comes as much sooner; or at its begin, and then the
+have submitted at its very end, and then the activity comes as much sooner; or before, and then the
 activity comes as it did. Both are kept: the end of the answer that tells more, and the one that tells less.
+How long before is bounded: from submission to start takes no longer than a normal delay.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from stepcrit.graph.schedule import GapPolicy
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.graph import EdgeKind, Graph
 from stepcrit.model.links import Links
+
+LONGEST_NS = 20_000
+"""A longer delay is no normal delay of a launch (methods B.7): a call that took longer submitted after its begin."""
 
 Grown = tuple[Int64Array, Int64Array, Int64Array]
 """(node, event row, ns) by which stretches of time grew, as three columns."""
@@ -55,6 +59,7 @@ class LaunchCalls:
         np.add.at(more, at[known], grown[2][known])
         by = more[self.of_edge]
         kept = np.maximum(-by, 0) if policy == "join" else -np.maximum(by, 0)
+        kept = np.clip(kept, -LONGEST_NS, LONGEST_NS)
         after = edge_ns.copy()
         after[self.edge] = np.maximum(after[self.edge] + kept, 0)
         return after
