@@ -19,7 +19,7 @@ import numpy as np
 from stepcrit.graph.groups import By, Groups, group
 from stepcrit.graph.replay import Saving, replayer
 from stepcrit.graph.schedule import FAR
-from stepcrit.graph.search import Candidates, best, candidates
+from stepcrit.graph.search import Candidates, Found, best, candidates
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
@@ -136,8 +136,9 @@ def analyze(view: StepGraph, by: By, *, replays: int = 10, detailed: bool = Fals
     among = candidates(replay, groups)
     table = _Table(among, _host_columns(view, groups), *_slack_and_drag(among))
     found = best(among, replays)
-    told = sorted(found, key=lambda k: (-found[k], -int(among.critical_ns[k]), groups.labels[k]))[:replays]
-    gains = {key: _gains(among, key, detailed=detailed) for key in told}
+    told = sorted(found, key=lambda k: (-found[k].saving_ns, -int(among.critical_ns[k]), groups.labels[k]))
+    told = told[:replays]
+    gains = {key: _gains(among, key, found[key], detailed=detailed) for key in told}
     gaps = set(groups.gap_of_class.values())
     rows = [
         _row(table, key, gains.get(key) or _off_path(among, key), is_gap=key in gaps)
@@ -155,10 +156,11 @@ def _off_path(among: Candidates, key: int) -> Gains | None:
     return Gains(Saving(0, 0), Saving(0, 0), Saving(0, 0), None)
 
 
-def _gains(among: Candidates, key: int, *, detailed: bool) -> Gains:
+def _gains(among: Candidates, key: int, found: Found, *, detailed: bool) -> Gains:
     """A quarter less, half, and all of it, read alike."""
     replay = among.replay
-    quarter, half, gone = (replay.earlier(among.variant({key: Fraction(1, n)})) for n in (4, 2, 1))
+    quarter, half = (replay.earlier(among.variant({key: Fraction(1, n)})) for n in (4, 2))
+    gone = replay.earlier(among.variant({key: Fraction(1)}), found.join)
     less, much, all_of_it = replay.shortened(quarter, half, gone)
     return Gains(less, much, all_of_it, _takes_over(among, key) if detailed else None)
 

@@ -91,8 +91,8 @@ def analyze(view: StepGraph, by: By, target_ns: int) -> Target:
     among = candidates(replay, group(view, by))
     needed = replay.period_ns - target_ns
     found = best(among, LOOKED_AT)
-    keys = sorted(found, key=lambda k: (-found[k], k))[:LOOKED_AT]
-    alone = [way for key in keys if found[key] >= needed for way in _enough(among, {}, key, needed)]
+    keys = sorted(found, key=lambda k: (-found[k].saving_ns, k))[:LOOKED_AT]
+    alone = [way for key in keys if found[key].saving_ns >= needed for way in _enough(among, {}, key, needed)]
     alone.sort(key=lambda way: (way.parts[0].taken_share, way.parts[0].name))
     gone = {} if alone or needed <= 0 else _greedy(among, needed)
     together = _closing(among, gone, needed) if gone else ()
@@ -107,7 +107,7 @@ def _saving(among: Candidates, taken: Mapping[int, Fraction]) -> Saving:
 
 
 def _at_least(among: Candidates, taken: Mapping[int, Fraction]) -> int:
-    return among.replay.saving_at_least(among.variant(taken))
+    return among.replay.at_least(among.replay.earlier_at_least(among.variant(taken)))
 
 
 def _way(among: Candidates, taken: Mapping[int, Fraction]) -> Way:

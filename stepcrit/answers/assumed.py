@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepcrit.answers.sure import Sure, sure_lines
+from stepcrit.answers.words import say, text
 from stepcrit.graph.input import loop_of
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventKind
 from stepcrit.model.graph import EdgeKind
+from stepcrit.model.section import Section
 
 ALWAYS = (
     "every thread and queue keeps its recorded order and dependencies",
     "kernels keep their durations: no contention, no other clocks, no other kernel choice",
 )
+
+
+def assumed_section(view: StepGraph, sure: Sure) -> Section:
+    """What a prediction assumes, and how sure it is: the last table of each such answer."""
+    lines = (*(say("{}", text(words)) for words in assumptions(view)), *sure_lines(sure))
+    return Section("Assumed", notes=lines, topic="trust")
 
 
 def assumptions(view: StepGraph) -> tuple[str, ...]:
@@ -62,4 +71,6 @@ def _of_launches(view: StepGraph) -> str:
     graph = view.built.graph
     if not (graph.edge_kind == EdgeKind.LAUNCH).any() or (graph.edge_kind == EdgeKind.BACKPRESSURE).any():
         return ""
-    return "launch queues, which never filled up in this trace, have no limit (--model queue:1024 sets one)"
+    said = "launch queues, which never filled up in this trace, have no limit"
+    cuda = platform_of(view.trace) == Platform.CUDA  # whose queues are known to hold about so many
+    return f"{said} (--model queue:1024 sets one)" if cuda else said

@@ -99,12 +99,10 @@ def _transfer(found: Transfer) -> list[Sentence]:
         )
     ]
     if found.estimated:
-        lines.append(
-            say(
-                "an estimate: the shortest collective of a kind and size is taken to have waited for nobody; {} came only once",
-                count(found.once_count),
-            )
-        )
+        words = "an estimate: the shortest collective of a kind and size is taken to have waited for nobody"
+        lines.append(say(words))
+        if found.once_count:
+            lines.append(say("{} came only once: all of it is taken for transfer", count(found.once_count)))
     if found.unknown_count:
         lines.append(say("{} more without metadata stay as recorded", count(found.unknown_count)))
     for (what, group, dtype), fit in found.fits.items():

@@ -7,11 +7,14 @@ from typing import Any
 
 from stepcrit.analyses import ranking
 from stepcrit.analyses.ranking import Gains, Ranked, Ranking
+from stepcrit.answers.assumed import assumed_section, assumptions
 from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.findings import findings
+from stepcrit.answers.sure import NULLS as SURE_NULLS
+from stepcrit.answers.sure import sure_data, sure_of
 from stepcrit.answers.tables import TITLES
 from stepcrit.answers.words import count, input_of, name, plural, saved, saving_data, say, say_settings, text
-from stepcrit.graph.groups import By
+from stepcrit.graph.groups import OTHER_WORK, UNTRACKED, By
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.section import Cell, Column, Document, Section, Sentence, Unit
 
@@ -19,6 +22,7 @@ SHOWN = 10
 MODEL = "order"
 NULLS = {
     **NOT_GIVEN,
+    **SURE_NULLS,
     "interventions[].levels_off_by_share": "half the time away saves twice as much as a quarter, and all twice as much as half",
     "interventions[].gives_way_to": "the path stays the same but for what is gone",
 }
@@ -40,6 +44,9 @@ def answer(
     """
     found = ranking.analyze(view, by, replays=top, detailed=True)
     told = [(row, row.gains) for row in found.rows if row.gains and row.gains.takes_over is not None]
+    if by == "collective":  # the rest is no collective to be made faster
+        told = [pair for pair in told if pair[0].name not in (OTHER_WORK, UNTRACKED)]
+    sure = sure_of(view)
     data = {
         "claim": "modelled",
         "step": view.step.label,
@@ -48,11 +55,16 @@ def answer(
         "interventions": [_row_data(row, gains) for row, gains in told],
         "saving_is_mean_of_periods": found.period_count,
         "looked_at": found.looked_at,
+        "assumptions": list(assumptions(view)),
+        "trust": sure_data(sure),
         "options": dict(settings or {}),
     }
-    section = _section(view, found, told)
     opening = Section("", notes=tuple(say_settings(settings or {})), topic="interventions")
-    blocks = (opening, section) if opening.notes else (section,)
+    blocks = (
+        *([opening] if opening.notes else []),
+        _section(view, found, told),
+        assumed_section(view, sure),
+    )
     return Document("whatif-rank", (input_of(view),), blocks, data, findings(view), nulls_of(data, NULLS))
 
 
@@ -84,7 +96,8 @@ def _notes(view: StepGraph, found: Ranking, told: list[tuple[Ranked, Gains]]) ->
     else:
         of = say("what {} gains, changed alone; savings do not add up", name(view.step.label))
     if not told:
-        return [say("nothing on the path of {} can be made faster", name(view.step.label))]
+        what = "no collective is" if found.by == "collective" else "nothing that could be made faster is"
+        return [say(what + " on the path of {}: none would save anything alone", name(view.step.label))]
     least = told[-1][1].free.low_ns
     looked = say(
         "{} {} replayed to find them: no other saves more than {}",

@@ -7,11 +7,11 @@ from typing import Any
 
 from stepcrit.analyses import room
 from stepcrit.analyses.room import Room
-from stepcrit.answers.assumed import assumptions
+from stepcrit.answers.assumed import assumed_section, assumptions
 from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.findings import findings
 from stepcrit.answers.sure import NULLS as SURE_NULLS
-from stepcrit.answers.sure import sure_data, sure_lines, sure_of
+from stepcrit.answers.sure import sure_data, sure_of
 from stepcrit.answers.words import count, input_of, name, ns, plural, say, say_settings, text
 from stepcrit.graph.change import Options
 from stepcrit.graph.selector import Selector
@@ -41,11 +41,10 @@ def answer(
     """
     found, sure = room.analyze(view, selector, options), sure_of(view)
     selection = found.selection
-    assumed = (*(say("{}", text(words)) for words in assumptions(view)), *sure_lines(sure))
     told = (*_told(view, found), *say_settings(settings or {}))
     blocks = (
         Section("Room", notes=told, claim="modelled", topic="inject"),
-        Section("Assumed", notes=assumed, topic="trust"),
+        assumed_section(view, sure),
     )
     data = {
         "claim": "modelled",

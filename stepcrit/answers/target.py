@@ -7,11 +7,11 @@ from typing import Any
 
 from stepcrit.analyses import bounds, target
 from stepcrit.analyses.target import Part, Target, Way
-from stepcrit.answers.assumed import assumptions
+from stepcrit.answers.assumed import assumed_section, assumptions
 from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.findings import findings
 from stepcrit.answers.sure import NULLS as SURE_NULLS
-from stepcrit.answers.sure import sure_data, sure_lines, sure_of
+from stepcrit.answers.sure import sure_data, sure_of
 from stepcrit.answers.words import (
     count,
     input_of,
@@ -54,11 +54,7 @@ def answer(
     blocks: list[Block] = [
         Section("", notes=tuple(_opening(view, found, settings or {})), topic="target"),
         *([_alone(found)] if found.alone else []),
-        Section(
-            "Assumed",
-            notes=(*(say("{}", text(words)) for words in assumptions(view)), *sure_lines(sure)),
-            topic="trust",
-        ),
+        assumed_section(view, sure),
     ]
     data = {
         "claim": "modelled",
@@ -135,13 +131,15 @@ def _out_of_reach(view: StepGraph, found: Target) -> list[Sentence]:
 
 
 def _in_words(parts: tuple[Part, ...]) -> tuple[str, list[Value]]:
-    """`a at 0.25 × its time, b gone` with the values in their places."""
-    words, values = [], []
-    for part in parts:
-        left = float(1 - part.taken_share)
-        words.append("{} at {} × its {} time" if left else "{} gone")
-        values += [name(part.name), *([text(f"{left:g}"), text(part.side)] if left else [])]
-    return " and ".join(words), values
+    """`a and b gone, c at 0.25 × its host time` with the values in their places."""
+    gone = [part for part in parts if part.taken_share == 1]
+    rest = [part for part in parts if part.taken_share < 1]
+    words = [" and ".join(["{}"] * len(gone)) + " gone"] if gone else []
+    words += ["{} at {} × its {} time"] * len(rest)
+    values = [name(part.name) for part in gone]
+    for part in rest:
+        values += [name(part.name), text(f"{float(1 - part.taken_share):g}"), text(part.side)]
+    return ", ".join(words), values
 
 
 def _alone(found: Target) -> Section:

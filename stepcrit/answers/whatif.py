@@ -13,12 +13,12 @@ import numpy as np
 from stepcrit.analyses import bounds, whatif
 from stepcrit.analyses.bounds import Bounds
 from stepcrit.analyses.whatif import Question
-from stepcrit.answers.assumed import assumptions
+from stepcrit.answers.assumed import assumed_section, assumptions
 from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.findings import findings
 from stepcrit.answers.machine import model_data, model_lines
 from stepcrit.answers.sure import NULLS as SURE_NULLS
-from stepcrit.answers.sure import Sure, sure_data, sure_lines, sure_of
+from stepcrit.answers.sure import Sure, sure_data, sure_of
 from stepcrit.answers.words import (
     input_of,
     name,
@@ -105,8 +105,7 @@ def answer(
         blocks.append(_takes_over(view, result))
     if told.points:
         blocks.append(_curve_section(told.points))
-    assumed = (*(say("{}", text(words)) for words in assumptions(view)), *sure_lines(told.sure))
-    blocks.append(Section("Assumed", notes=assumed, topic="trust"))
+    blocks.append(assumed_section(view, told.sure))
     data = {**_data(told), "options": dict(settings or {})}
     return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), nulls_of(data, NULLS))
 

@@ -128,15 +128,24 @@ class Replayer:
         """The saving per step of new durations, where one variant stands alone; see `earlier` and `read`."""
         return self.read(self.earlier(Variant(dur_ns, delays)), settled=True)
 
-    def earlier(self, variant: Variant) -> Ends:
-        """How much earlier the boundaries come in a variant; of nodes that the window cuts, the part in it changes."""
-        join, edge = (self._moved(variant, policy) for policy in POLICIES)
+    def earlier(self, variant: Variant, join: tuple[int, int] | None = None) -> Ends:
+        """How much earlier the boundaries come in a variant; of nodes that the window cuts, the part in it changes.
+
+        Args:
+            variant: the change.
+            join: from `earlier_at_least`, where it was asked before.
+        """
+        join = join or self._moved(variant, "join")
+        edge = self._moved(variant, "edge")
         return Ends((join[0], edge[0]), (join[1], edge[1]))
 
-    def saving_at_least(self, variant: Variant) -> int:
-        """The saving of shorter durations under the conservative policy alone, for half the work; in ns."""
-        first, last = self._moved(variant, "join")
-        return self.shortened(Ends((first, first), (last, last)))[0].join_ns
+    def earlier_at_least(self, variant: Variant) -> tuple[int, int]:
+        """How much earlier both boundaries come under the conservative policy alone, for half the work; in ns."""
+        return self._moved(variant, "join")
+
+    def at_least(self, join: tuple[int, int]) -> int:
+        """The saving of a shortening under the conservative policy, from `earlier_at_least`; in ns."""
+        return self.shortened(Ends((join[0], join[0]), (join[1], join[1])))[0].join_ns
 
     def read(self, ends: Ends, *, settled: bool) -> Saving:
         """The saving per step.

@@ -8,7 +8,7 @@ what the best ones were found to save (methods C.5).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,10 +17,10 @@ import numpy as np
 
 from stepcrit.graph.groups import Groups
 from stepcrit.graph.newpath import gaps_by_class, moved
-from stepcrit.graph.path import PieceKind, critical_path
+from stepcrit.graph.path import Path, PieceKind, chain
 from stepcrit.graph.replay import Replayer, Variant, scaled
 from stepcrit.graph.schedule import GapPolicy, Lags
-from stepcrit.graph.segments import Segments, segments_of
+from stepcrit.graph.segments import Segments
 from stepcrit.graph.threads import Shares, shares
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventTable
@@ -37,7 +37,6 @@ class Candidates:
         divided: host nodes by owner.
         critical_ns: by group, time on the step's path; `critical_device_ns`, of device activities.
         device_ns: by group, summed device time in the step's window.
-        bound_ns: by group, the most that it can save of a step.
     """
 
     replay: Replayer
@@ -46,7 +45,6 @@ class Candidates:
     critical_ns: Int64Array
     critical_device_ns: Int64Array
     device_ns: Int64Array
-    bound_ns: Int64Array
 
     def on_device(self, key: int) -> bool:
         """Whether the group's device activities carry more of the path than its host time does."""
@@ -127,25 +125,52 @@ class Candidates:
         grown = (self.host_node[mine], self.divided.owner[mine].astype(np.int64), -less)
         return {p: Lags(calls.delays(grown, d.edge_ns, p), d.origin_ns) for p, d in delays.items()}
 
+    @cached_property
+    def bound_ns(self) -> Int64Array:
+        """By group, the most that it can save of a step: what it has of the path to the last boundary."""
+        if not self.replay.period_count:
+            return self.critical_ns
+        built = self.replay.view.built
+        end = built.graph.end_ns
+        last = max(self.replay.ends[-1], key=lambda v: int(end[v]))
+        path = chain(built.graph, built.arrivals, last, since_ns=built.graph.t0_ns)
+        return -(-self._time_on(path, built.graph.dur_ns, ()) // self.replay.period_count)
+
     def path_of(self, gone: Mapping[int, Fraction]) -> Int64Array:
         """By group, the time on the step's path when all of some groups' time is taken away, in ns."""
-        view, graph = self.replay.view, self.replay.view.built.graph
         now = moved(self.replay, self.variant(gone))
-        path, found = now.path, np.zeros(len(self.groups.labels), np.int64)
+        found = self._time_on(now.path, now.graph.dur_ns, [k for k in gone if not self.on_device(k)])
+        for work, ns in gaps_by_class(self.replay.view, now).items():
+            found[self.groups.gap_of_class[work]] += ns
+        return found
+
+    def _time_on(self, path: Path, dur_ns: Int64Array, gone: Sequence[int]) -> Int64Array:
+        """By group, the time on a path of nodes that take `dur_ns`; the host time of groups that are gone left out."""
+        graph, found = self.replay.view.built.graph, np.zeros(len(self.groups.labels), np.int64)
         whole = path.kind == PieceKind.NODE
         nodes, length = path.node[whole], (path.end_ns - path.start_ns)[whole]
         on_device = graph.kind[nodes] >= NodeKind.KERNEL
         np.add.at(found, self.groups.of_row[graph.row[nodes[on_device]]], length[on_device])
         # A node that the window cuts has its parts in it in proportion.
         inside = np.zeros(len(graph))
-        inside[nodes] = length / np.maximum(now.graph.dur_ns[nodes], 1)
-        on_host = [key for key in gone if not self.on_device(key)]
-        mine = (inside[self.host_node] > 0) & ~np.isin(self.host_key, on_host)
+        inside[nodes] = length / np.maximum(dur_ns[nodes], 1)
+        mine = (inside[self.host_node] > 0) & ~np.isin(self.host_key, gone)
         part = self.divided.length_ns[mine] * inside[self.host_node[mine]]
         np.add.at(found, self.host_key[mine], part.astype(np.int64))
-        for work, ns in gaps_by_class(view, now).items():
-            found[self.groups.gap_of_class[work]] += ns
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A group that was replayed with no time at all.
+
+    Attributes:
+        saving_ns: what it saves at least.
+        join: how much earlier the boundaries come under the conservative policy.
+    """
+
+    saving_ns: int
+    join: tuple[int, int]
 
 
 _Sorted = tuple[Int64Array, Int64Array]
@@ -167,19 +192,12 @@ def candidates(replay: Replayer, groups: Groups) -> Candidates:
     view = replay.view
     size = len(groups.labels)
     critical, on_device = _path_time(view.segments, groups, _is_device(view.trace.events), size)
-    return Candidates(
-        replay,
-        groups,
-        shares(view.links.pieces, view.built.threads),
-        critical,
-        on_device,
-        _device_time(replay, groups, size),
-        _bound(replay, groups, size) if replay.period_count else critical,
-    )
+    divided = shares(view.links.pieces, view.built.threads)
+    return Candidates(replay, groups, divided, critical, on_device, _device_time(replay, groups, size))
 
 
-def best(among: Candidates, count: int) -> dict[int, int]:
-    """The groups that save most when they take no time, with what they save at least, in ns; perhaps some more.
+def best(among: Candidates, count: int) -> dict[int, Found]:
+    """The groups that save most when they take no time; perhaps some more.
 
     Args:
         among: the groups.
@@ -191,15 +209,16 @@ def best(among: Candidates, count: int) -> dict[int, int]:
     replay = among.replay
     gaps = set(among.groups.gap_of_class.values())
     order = sorted(np.flatnonzero(among.bound_ns).tolist(), key=lambda k: (-int(among.bound_ns[k]), k))
-    found: dict[int, int] = {}
+    found: dict[int, Found] = {}
     top: list[int] = []  # the best savings so far, least first
     for key in order:
         if key in gaps:
             continue
         if len(top) >= count and (not count or among.bound_ns[key] <= top[0]):
             break
-        found[key] = saving = replay.saving_at_least(among.variant({key: Fraction(1)}))
-        heapq.heappush(top, saving) if len(top) < count else heapq.heappushpop(top, saving)
+        join = replay.earlier_at_least(among.variant({key: Fraction(1)}))
+        found[key] = one = Found(replay.at_least(join), join)
+        heapq.heappush(top, one.saving_ns) if len(top) < count else heapq.heappushpop(top, one.saving_ns)
     return found
 
 
@@ -250,12 +269,3 @@ def _device_time(replay: Replayer, groups: Groups, size: int) -> Int64Array:
     length = np.minimum(events.end_ns[rows], end) - np.maximum(events.start_ns[rows], start)
     np.add.at(found, groups.of_row[rows], length)
     return found
-
-
-def _bound(replay: Replayer, groups: Groups, size: int) -> Int64Array:
-    """The most that each group can save of a mean period: its time on the whole path to the last boundary."""
-    view, built = replay.view, replay.view.built
-    path = critical_path(built.graph, built.arrivals, replay.ends[-1])
-    segments = segments_of(view.links, built, path, view.usual_gaps)
-    every, _ = _path_time(segments, groups, _is_device(view.trace.events), size)
-    return -(-every // replay.period_count)

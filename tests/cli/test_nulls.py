@@ -18,6 +18,10 @@ COMMANDS = [
     ("critical", "{}", "--around", "*"),
     ("whatif", "{}", "--shrink", "*=0.5", "--curve"),
     ("whatif", "{}", "--add", "*=1us"),
+    ("whatif", "{}", "--shrink", "*=0.5", "--target", "1ns", "--model", "free"),
+    ("whatif", "{}", "--rank"),
+    ("whatif", "{}", "--target", "1ns"),
+    ("whatif", "{}", "--inject", "*"),
     ("doctor", "{}"),
 ]
 

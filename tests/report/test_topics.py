@@ -116,7 +116,18 @@ FROM_THE_TRACE = {
 
 
 @pytest.mark.parametrize(
-    "argv", [["analyze"], ["critical"], ["critical", "--around", "aten::mm"], ["doctor"]], ids=" ".join
+    "argv",
+    [
+        ["analyze"],
+        ["critical"],
+        ["critical", "--around", "aten::mm"],
+        ["doctor"],
+        ["whatif", "--shrink", "aten::mm=0.5", "--curve", "--target", "1ms", "--model", "comm:k=2,alpha=fit"],
+        ["whatif", "--rank"],
+        ["whatif", "--target", "1ms"],
+        ["whatif", "--inject", "aten::mm"],
+    ],
+    ids=" ".join,
 )
 def test_every_json_key_leads_to_a_topic(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([argv[0], DEMO_TRACE, *argv[1:], "--json"]) == 0
