@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from stepcrit.graph.busy import busy_in_step
 from stepcrit.graph.engines import free as without_order
+from stepcrit.graph.input import loop_of
 from stepcrit.graph.replay import step_alone
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import Int64Array
@@ -45,6 +48,9 @@ def analyze(view: StepGraph, dur_ns: Int64Array | None = None, *, free: bool = F
         free: whether to replay without the order of queues as well.
     """
     dur = view.built.graph.dur_ns if dur_ns is None else dur_ns
+    loop = loop_of(view)
+    if loop:  # waiting for loader workers is no work of the thread
+        dur = loop.durations(np.zeros_like(loop.took_ns), dur)
     busy = busy_in_step(step_alone(view), dur)
     at_once = None
     if free:

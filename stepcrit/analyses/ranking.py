@@ -51,11 +51,12 @@ class Gains:
     def levels_off_by(self) -> Fraction | None:
         """The share taken away by which each further share saves less; None where that never is.
 
-        Known from a quarter, half and all: the saving is concave in the share (methods 0.6, invariant 6).
+        Known from a quarter, half and all: the saving is concave in the share (methods 0.6, invariant 6), but
+        for rounding and what a launch call may do after it has submitted.
         """
-        if self.half.low_ns < 2 * self.quarter.low_ns - ROUNDING_NS:
+        if _bends(self.quarter.low_ns, self.half.low_ns):
             return Fraction(1, 2)
-        return Fraction(1) if self.free.low_ns < 2 * self.half.low_ns - ROUNDING_NS else None
+        return Fraction(1) if _bends(self.half.low_ns, self.free.low_ns) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,11 @@ class Ranking:
     replayed: int
     looked_at: int
     period_count: int
+
+
+def _bends(some_ns: int, twice_ns: int) -> bool:
+    """Whether twice as much taken away saves less than twice as much."""
+    return twice_ns < 2 * some_ns - max(ROUNDING_NS, some_ns // 100)
 
 
 def analyze(view: StepGraph, by: By, *, replays: int = 10, detailed: bool = False) -> Ranking:

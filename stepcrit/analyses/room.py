@@ -1,10 +1,12 @@
 """Room.
 
 Question: how much longer may these activities take before the step does?
-Method:   the same time added to each of them, in every step where the run is steady; the boundary is convex
-          in that time, so a tangent from beyond meets the last free ns after a few replays.
+Method:   the same time added to each of them, in every step where the run is steady. Of one step alone the
+          boundary is convex in that time, so a tangent from beyond meets the last free ns after a few
+          replays; a mean period is no boundary, and is halved in on.
 Needs:    a step on its schedule graph, and a selector that matches something.
-Keeps:    with `free_ns` more each the boundary stays where it was, with one ns more it does not.
+Keeps:    of one step alone, with `free_ns` more each the boundary stays where it was, and with one ns more it
+          does not; of a steady run the mean period grows by less than a thousandth.
 """
 
 from __future__ import annotations
@@ -20,6 +22,12 @@ from stepcrit.graph.stepgraph import StepGraph
 
 FARTHEST_NS = 10**12
 """A thousand seconds more each: what the boundary does not feel then, it never does."""
+
+FELT_SHARE = 1000
+"""A mean period that grows by less than one part in so many has not grown: steps differ by more."""
+
+RESOLUTION = 100
+"""Room of a steady run is told to one part in so many of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,8 @@ class Room:
         selector: what was asked about.
         selection: what it matched.
         period_ns, period_count: as for a what-if.
-        least, most: room with every gap kept, and with gaps that go with what they followed.
+        least, most: room with every gap kept, and with gaps that go with what they followed; the smaller
+            one is `least`.
     """
 
     selector: Selector
@@ -62,9 +71,10 @@ def analyze(view: StepGraph, selector: Selector, options: Options | None = None)
     """
     replay = replayer(view)
     case = _Case(view, replay, selector, options)
-    least, most = (case.slope(policy) for policy in POLICIES)
+    slopes = [case.steady(p) if replay.period_count else case.alone(p) for p in POLICIES]
+    slopes.sort(key=lambda one: FARTHEST_NS if one.free_ns is None else one.free_ns)
     selection = case.applied(0).selections[0]
-    return Room(selector, selection, replay.period_ns, replay.period_count, least, most)
+    return Room(selector, selection, replay.period_ns, replay.period_count, slopes[0], slopes[1])
 
 
 class _Case:
@@ -82,11 +92,13 @@ class _Case:
         return apply_changes(self.view, [change], self.options, self.scope)
 
     def later(self, more_ns: int, policy: GapPolicy) -> int:
-        """How much later the last boundary comes, in ns."""
-        ends = self.replay.earlier(Variant(self.applied(more_ns).dur_ns))
-        return -ends.last[POLICIES.index(policy)]
+        """By how much the step grows, in ns: as a what-if with that amount would tell."""
+        applied = self.applied(more_ns)
+        delays = {p: applied.delays(self.view, p) for p in POLICIES}
+        saving = self.replay.read(self.replay.earlier(Variant(applied.dur_ns, delays)), settled=True)
+        return -(saving.join_ns if policy == "join" else saving.edge_ns)
 
-    def slope(self, policy: GapPolicy) -> Slope:
+    def alone(self, policy: GapPolicy) -> Slope:
         """Newton's method on a convex, piecewise linear function of whole ns: exact after as many steps as bends."""
         at, late = FARTHEST_NS, self.later(FARTHEST_NS, policy)
         if late <= 0:
@@ -96,5 +108,23 @@ class _Case:
             steepness = late - self.later(at - 1, policy)
             at = max(0, at - -(-late // max(steepness, 1)))
             late = self.later(at, policy) if at else 0
-        steps = self.replay.closing_index + 1 if self.replay.period_count else 1
-        return Slope(at, steepness / steps)
+        return Slope(at, float(steepness))
+
+    def steady(self, policy: GapPolicy) -> Slope:
+        """Halving between what is not felt and what is."""
+        felt = self.replay.period_ns // FELT_SHARE
+        free, too_much = 0, 1
+        while self.later(too_much, policy) <= felt:
+            free, too_much = too_much, 4 * too_much
+            if too_much > FARTHEST_NS:
+                return Slope(None, 0.0)
+        while too_much - free > max(1, free // RESOLUTION):
+            middle = (free + too_much) // 2
+            if self.later(middle, policy) <= felt:
+                free = middle
+            else:
+                too_much = middle
+        more = max(free, 1000)
+        cost = (self.later(free + more, policy) - self.later(free, policy)) / more
+        # What is not felt is not told as room where it is no more than that: then every ns counts.
+        return Slope(0, cost) if free * cost <= 2 * felt else Slope(free, cost)

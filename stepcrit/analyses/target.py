@@ -11,7 +11,7 @@ Keeps:    what is told reaches the target at the conservative end of the predict
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -67,18 +67,20 @@ class Target:
         target_ns: what is wanted.
         alone: groups each of which is enough, the one that must change least first.
         together: a set that is enough, where no group is; None where none was found.
-        most: with the groups of the largest set all gone, where the target is out of reach; else None.
+        most: the set that was tried last, all gone, where none was found to be enough; else None.
         left: groups with most time on the path that is left then.
+        nothing_left_ns: then, the step with every group gone: no set can make it shorter.
     """
 
     by: By
     period_ns: int
     period_count: int
     target_ns: int
-    alone: tuple[Way, ...]
-    together: Way | None
-    most: Way | None
-    left: tuple[tuple[str, int], ...]
+    alone: tuple[Way, ...] = ()
+    together: Way | None = None
+    most: Way | None = None
+    left: tuple[tuple[str, int], ...] = ()
+    nothing_left_ns: int | None = None
 
 
 def analyze(view: StepGraph, by: By, target_ns: int) -> Target:
@@ -89,17 +91,24 @@ def analyze(view: StepGraph, by: By, target_ns: int) -> Target:
     """
     replay = replayer(view)
     among = candidates(replay, group(view, by))
+    asked = Target(by, replay.period_ns, replay.period_count, target_ns)
     needed = replay.period_ns - target_ns
+    if needed <= 0:
+        return asked
     found = best(among, LOOKED_AT)
     keys = sorted(found, key=lambda k: (-found[k].saving_ns, k))[:LOOKED_AT]
     alone = [way for key in keys if found[key].saving_ns >= needed for way in _enough(among, {}, key, needed)]
-    alone.sort(key=lambda way: (way.parts[0].taken_share, way.parts[0].name))
-    gone = {} if alone or needed <= 0 else _greedy(among, needed)
+    if alone:
+        alone.sort(key=lambda way: (way.parts[0].taken_share, way.parts[0].name))
+        return replace(asked, alone=tuple(alone))
+    gone = _greedy(among, needed)
     together = _closing(among, gone, needed) if gone else ()
-    reached = together[0] if together else None
-    most = _way(among, gone) if gone and not reached else None
-    left = _left(among, gone) if most else ()
-    return Target(by, replay.period_ns, replay.period_count, target_ns, tuple(alone), reached, most, left)
+    if together:
+        return replace(asked, together=together[0])
+    everything = dict.fromkeys(range(len(among.groups.labels)), Fraction(1))
+    nothing_left = replay.period_ns - _saving(among, everything).high_ns
+    most = _way(among, gone) if gone else None
+    return replace(asked, most=most, left=_left(among, gone), nothing_left_ns=nothing_left)
 
 
 def _saving(among: Candidates, taken: Mapping[int, Fraction]) -> Saving:
@@ -107,6 +116,9 @@ def _saving(among: Candidates, taken: Mapping[int, Fraction]) -> Saving:
 
 
 def _at_least(among: Candidates, taken: Mapping[int, Fraction]) -> int:
+    """The low end of the saving; of most runs the conservative policy tells it alone."""
+    if among.replay.loop:
+        return _saving(among, taken).low_ns
     return among.replay.at_least(among.replay.earlier_at_least(among.variant(taken)))
 
 
@@ -121,20 +133,39 @@ def _way(among: Candidates, taken: Mapping[int, Fraction]) -> Way:
 def _enough(among: Candidates, gone: Mapping[int, Fraction], key: int, needed: int) -> tuple[Way, ...]:
     """The least share of a group that is enough beside others that are gone; nothing where none is."""
     share = least_share(lambda x: _at_least(among, {**gone, key: x}), needed)
-    return () if share is None else (_way(among, {**gone, key: share}),)
+    if share is None:
+        return ()
+    way = _way(among, {**gone, key: share})
+    if way.saving.low_ns < needed:  # a mean of periods, of which the other policy gains less
+        share = least_share(lambda x: _saving(among, {**gone, key: x}).low_ns, needed)
+        return () if share is None else (_way(among, {**gone, key: share}),)
+    return (way,)
 
 
 def _greedy(among: Candidates, needed: int) -> dict[int, Fraction]:
-    """Groups gone whole, each the one that saves most beside those before it, until they are enough."""
+    """Groups gone whole, each the one that saves most beside those before it, until they are enough.
+
+    Where none saves anything beside them, several paths are equally long (golden case G05: 0 and 0, together
+    20): then the one with most of the path that is left goes, and what takes over is looked at next.
+    """
     gone: dict[int, Fraction] = {}
     saved = 0
     while len(gone) < MOST_TOGETHER and saved < needed:
         # What has taken over is on the path by now, though it may not have been before.
         rest = {k: _at_least(among, {**gone, k: Fraction(1)}) for k in _on_path(among, gone)}
-        key = max(rest, key=lambda k: (rest[k], -k), default=None)
-        if key is None or rest[key] <= saved:
+        if not rest:
             break
-        gone[key], saved = Fraction(1), rest[key]
+        key = max(rest, key=lambda k: rest[k])  # among equals, the first: with most of the path
+        gone[key], saved = Fraction(1), max(rest[key], saved)
+    return _needed(among, gone, needed) if saved >= needed else gone
+
+
+def _needed(among: Candidates, gone: dict[int, Fraction], needed: int) -> dict[int, Fraction]:
+    """The same set without groups that the others do without."""
+    for key in list(gone):
+        rest = {k: share for k, share in gone.items() if k != key}
+        if rest and _at_least(among, rest) >= needed:
+            gone = rest
     return gone
 
 

@@ -74,6 +74,8 @@ class WhatIf:
             changes shorten, `saving` is never above it.
         transfer: what faster links change, if they were asked for.
         dur_ns: durations after the changes, at the optimistic end, one per node.
+        knee_share: the share of the selection taken away, in tenths, from which on more saves less than in
+            proportion; None where it never does, or nothing is selected.
         after_by_class_ns: the critical path after the changes (conservative policy) by class, for the
             step of the view; sums to its new length. Empty where a model replays, which has no path.
     """
@@ -87,6 +89,7 @@ class WhatIf:
     ceiling: Saving
     transfer: Transfer | None
     dur_ns: Int64Array
+    knee_share: Fraction | None
     after_by_class_ns: dict[WorkClass, int]
 
     @property
@@ -114,6 +117,8 @@ def analyze(view: StepGraph, question: Question) -> WhatIf:
         ceiling = _larger(ceiling, Saving(0, 0))
     if case.is_ordered and all(_shortens(change) for change in question.changes) and case.shortens_links():
         saving = _larger(_smaller(saving, ceiling), Saving(0, 0))
+    elif case.is_ordered and not case.transfer and all(_lengthens(change) for change in question.changes):
+        saving = _smaller(saving, Saving(0, 0))  # steps differ, and so do the two ends of the run
     return WhatIf(
         question,
         applied,
@@ -123,7 +128,8 @@ def analyze(view: StepGraph, question: Question) -> WhatIf:
         saving,
         ceiling,
         case.transfer,
-        asked.durations("edge"),
+        replay.scheduled(asked, "edge")[0],
+        _knee(case) if question.changes else None,
         _after(replay, asked, applied) if case.is_ordered else {},
     )
 
@@ -133,8 +139,25 @@ def curve(view: StepGraph, question: Question) -> tuple[tuple[float, Saving], ..
     case = _Case(view, question)
     points = [case.replay.earlier(variant) for variant in case.taken(CURVE)]
     settled = case.is_settled([points[len(points) // 2], points[-1]])
-    savings = never_less([case.replay.read(point, settled=settled) for point in points])
+    read = [case.replay.read(point, settled=settled) for point in points]
+    savings = never_less(read, case.baseline)
     return tuple((float(x), saving) for x, saving in zip(CURVE, savings, strict=True))
+
+
+def _knee(case: _Case) -> Fraction | None:
+    """The first tenth x with S(x) < x S'(0) (methods C.5); the saving is concave, so halving finds it."""
+
+    def saved(share: Fraction) -> int:
+        join = case.replay.earlier_at_least(case.taken((share,))[0])
+        return case.replay.at_least(join) - case.baseline.join_ns
+
+    first = saved(CURVE[1])
+    low, high = 1, len(CURVE)
+    while high - low > 1:
+        middle = (low + high) // 2
+        whole = middle * first
+        low, high = (low, middle) if saved(CURVE[middle]) < whole - whole // 100 else (middle, high)
+    return CURVE[high] if first > 0 and high < len(CURVE) else None
 
 
 def share_needed(view: StepGraph, question: Question, saving_ns: int) -> Fraction | None:
@@ -217,6 +240,11 @@ def _larger(a: Saving, b: Saving) -> Saving:
 def _shortens(change: Change) -> bool:
     """Whether a change can make nothing longer."""
     return change.operation == "remove" or (change.operation == "scale" and change.factor <= 1)
+
+
+def _lengthens(change: Change) -> bool:
+    """Whether a change can make nothing shorter."""
+    return change.operation == "add" or (change.operation == "scale" and change.factor >= 1)
 
 
 def _after(replay: Replayer, asked: Variant, applied: Applied) -> dict[WorkClass, int]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stepcrit.answers.sure import Sure, sure_lines
 from stepcrit.answers.words import say, text
 from stepcrit.graph.input import loop_of
+from stepcrit.graph.models import Model
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.classes import WorkClass
@@ -14,33 +17,52 @@ from stepcrit.model.events import DEVICE_KINDS, EventKind
 from stepcrit.model.graph import EdgeKind
 from stepcrit.model.section import Section
 
-ALWAYS = (
-    "every thread and queue keeps its recorded order and dependencies",
-    "kernels keep their durations: no contention, no other clocks, no other kernel choice",
+ORDER = "every thread and queue keeps its recorded order and dependencies"
+KERNELS = "kernels keep their durations: no contention, no other clocks, no other kernel choice"
+OPERATORS = "operators keep their durations: no contention, no other clocks"
+KERNELS_BESIDE_COMM = (
+    "but for communication beside them kernels keep their durations: no other clocks, no other choice"
 )
 
 
-def assumed_section(view: StepGraph, sure: Sure) -> Section:
+def assumed_section(view: StepGraph, sure: Sure, models: Sequence[Model] = ()) -> Section:
     """What a prediction assumes, and how sure it is: the last table of each such answer."""
-    lines = (*(say("{}", text(words)) for words in assumptions(view)), *sure_lines(sure))
+    lines = (*(say("{}", text(words)) for words in assumptions(view, models)), *sure_lines(sure))
     return Section("Assumed", notes=lines, topic="trust")
 
 
-def assumptions(view: StepGraph) -> tuple[str, ...]:
-    """What holds for every prediction on this step."""
-    found = [*ALWAYS, _of_ranks(view), _of_the_loader(view), _of_queues(view), _of_launches(view)]
+def assumptions(view: StepGraph, models: Sequence[Model] = ()) -> tuple[str, ...]:
+    """What holds for every prediction on this step, but for what the models say otherwise."""
+    names = {model.name for model in models}
+    found = [
+        ORDER,
+        _of_kernels(view, beside_comm="contend" in names),
+        _of_ranks(view, links="comm" in names),
+        _of_the_loader(view),
+        _of_queues(view),
+        "" if "queue" in names else _of_launches(view),
+    ]
     return tuple(words for words in found if words)
 
 
-def _of_ranks(view: StepGraph) -> str:
+def _of_kernels(view: StepGraph, *, beside_comm: bool) -> str:
+    """What else takes the time it took."""
+    if not view.trace.events.is_kind(*DEVICE_KINDS).any():
+        return OPERATORS
+    return KERNELS_BESIDE_COMM if beside_comm else KERNELS
+
+
+def _of_ranks(view: StepGraph, *, links: bool) -> str:
     """One rank's file does not show when the others arrive."""
     meta, comm = view.trace.meta, view.links.work == WorkClass.COMM
     if meta.world_size <= 1 and not comm.any():
         return ""
     which = f"rank {meta.rank} of {meta.world_size}" if meta.world_size > 1 and meta.rank >= 0 else "one rank"
+    waiting = "waiting" if links else "collectives take as long as recorded, waiting"
+    kept = " stays as recorded" if links else " included"
     return (
-        f"this is {which}: collectives take as long as recorded, waiting for other ranks included; what a "
-        "change does on those is not known, and the prediction does not hold where they decide"
+        f"this is {which}: {waiting} for other ranks{kept}; what a change does on those is not known, and the "
+        "prediction does not hold where they decide"
     )
 
 
@@ -50,7 +72,10 @@ def _of_the_loader(view: StepGraph) -> str:
     if loop is None:
         return ""
     if loop.production_seen:
-        return "loader workers keep their pace, or at the optimistic end waits for them stay as recorded"
+        return (
+            "but for a change of class:input, loader workers keep their pace, or at the optimistic end waits for "
+            "them stay as recorded"
+        )
     return "waits for loader workers stay as recorded unless class:input is changed"
 
 

@@ -67,6 +67,10 @@ def _at_least(view: StepGraph, bounds: Bounds, floor_ns: int, words: str) -> Sen
 
 def _slowdown(found: Slowdown) -> Sentence:
     low, high = found.quartiles
+    if found.measured < 1:
+        words = "beside communication compute takes {} × its time alone ({} against {} activities): nothing is slowed"
+        counts = (count(found.beside_count), count(found.alone_count))
+        return say(words, text(f"{found.measured:.2f}"), *counts)
     return say(
         "compute beside communication takes {} × its time alone (quartiles {} to {}; {} against {} activities of "
         f"the same {KEY})",
@@ -91,7 +95,7 @@ def _slowdown_data(found: Slowdown) -> dict[str, Any]:
 def _transfer(found: Transfer) -> list[Sentence]:
     lines = [
         say(
-            "{} {} change: {} of their time is transfer, {} waiting for other ranks, which stays",
+            "{} {} change over the whole recording: {} of their time is transfer, {} waiting for other ranks, which stays",
             count(found.known_count),
             text(plural(found.known_count, "collective")),
             ns(found.transfer_ns),

@@ -9,7 +9,6 @@ from stepcrit.answers.data import nulls_of
 from stepcrit.answers.sure import NULLS as SURE_NULLS
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.section import Document
-from stepcrit.units import ns_text
 
 KEPT = (
     "claim",
@@ -52,6 +51,10 @@ def prediction(view: StepGraph, answer: Document, asked: Mapping[str, Any]) -> D
     return Document("prediction", answer.inputs, (), data, answer.findings, nulls_of(data, reasons))
 
 
+MEASURABLE = 100
+"""A change of less than one part in so many of the step is lost in the noise of most measurements."""
+
+
 def refuted_by(data: Mapping[str, Any]) -> list[str]:
     """What a trace recorded after the change would show if the prediction were wrong."""
     low, high = data["predicted_ns"]["low"], data["predicted_ns"]["high"]
@@ -60,12 +63,19 @@ def refuted_by(data: Mapping[str, Any]) -> list[str]:
     lines = [
         (
             f"the same job with this change alone made, recorded the same way: a {what} that lies, by more than its "
-            f"own noise, outside {ns_text(low)} to {ns_text(high)}"
+            f"own noise, outside {_exact(low)} to {_exact(high)}"
         ),
     ]
+    if max(abs(data["saving_ns"]["low"]), abs(data["saving_ns"]["high"])) < data["period_ns"] // MEASURABLE:
+        lines.append("the effect is smaller than a hundredth of the step: few measurements can tell")
     if floor < low:
         lines.append(
-            f"below {ns_text(floor)} it is beyond the model, which then did not explain it: look for other work, "
+            f"below {_exact(floor)} it is beyond the model, which then did not explain it: look for other work, "
             "other kernels, contention that went, another boundary or other recording options"
         )
     return lines
+
+
+def _exact(ns: int) -> str:
+    """To the nanosecond: a hypothesis is not rounded."""
+    return f"{ns / 1e6:.6f} ms"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from stepcrit.analyses import room
 from stepcrit.analyses.room import Room
 from stepcrit.answers.assumed import assumed_section, assumptions
@@ -68,16 +70,11 @@ def answer(
 
 def _told(view: StepGraph, found: Room) -> list[Sentence]:
     selection = found.selection
-    counts = (
-        (selection.device_count, "device activity", "device activities"),
-        (selection.host_count, "host range", "host ranges"),
-    )
-    what = (
-        " and ".join(f"{n} {plural(n, one, many)}" for n, one, many in counts if n) or "untracked stretches"
-    )
+    n = len(np.unique(selection.activity))  # what is nested in an operator's call is part of it
+    what = f"{n} {plural(n, 'activity', 'activities')}"
     where = (
         say(
-            "in every step, until the boundary of the last of {} steady periods moves",
+            "in every step, until the mean of {} steady periods grows by a thousandth",
             count(found.period_count),
         )
         if found.period_count
@@ -88,7 +85,7 @@ def _told(view: StepGraph, found: Room) -> list[Sentence]:
     if least is None:
         return [say("the {} of {} may take any time: the boundary needs none of them", *subject), where]
     if least == 0 and most == 0:
-        free = say("each of the {} of {} has no room: any longer, and the step gets longer", *subject)
+        free = say("none of the {} of {} has room: any longer, and the step gets longer", *subject)
     elif most is not None and ns_text(least) == ns_text(most):
         free = say("each of the {} of {} may take {} longer", *subject, ns(least))
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stepcrit.analyses import bounds, target
+from stepcrit.analyses import target
 from stepcrit.analyses.target import Part, Target, Way
 from stepcrit.answers.assumed import assumed_section, assumptions
 from stepcrit.answers.data import NOT_GIVEN, nulls_of
@@ -17,7 +17,6 @@ from stepcrit.answers.words import (
     input_of,
     name,
     ns,
-    plural,
     saving_data,
     say,
     say_settings,
@@ -29,7 +28,8 @@ from stepcrit.model.section import Block, Column, Document, Section, Sentence, U
 
 NULLS = {
     "together": "one name alone reaches it, or no set of names does, or the step is there already",
-    "most": "the target can be reached",
+    "most": "the target can be reached, or nothing that was tried is on the path",
+    "nothing_left_ns": "the target can be reached",
     **NOT_GIVEN,
     **SURE_NULLS,
 }
@@ -66,6 +66,7 @@ def answer(
         "alone": [_way_data(way) for way in found.alone],
         "together": _way_data(found.together) if found.together else None,
         "most": _way_data(found.most) if found.most else None,
+        "nothing_left_ns": found.nothing_left_ns,
         "left": [{"name": label, "on_path_ns": n} for label, n in found.left],
         "assumptions": list(assumptions(view)),
         "trust": sure_data(sure),
@@ -82,11 +83,11 @@ def _opening(view: StepGraph, found: Target, settings: Mapping[str, Any]) -> lis
         if found.period_count
         else say("{} alone", name(view.step.label))
     )
-    asked = say("the step takes {}, wanted are {}", ns(found.period_ns), ns(found.target_ns))
-    return [asked, of, *_told(view, found), *say_settings(settings)]
+    asked = say("the step takes {}; wanted: {}", ns(found.period_ns), ns(found.target_ns))
+    return [asked, of, *_told(found), *say_settings(settings)]
 
 
-def _told(view: StepGraph, found: Target) -> list[Sentence]:
+def _told(found: Target) -> list[Sentence]:
     if found.target_ns >= found.period_ns:
         return [say("it is there already")]
     if found.alone:
@@ -98,33 +99,28 @@ def _told(view: StepGraph, found: Target) -> list[Sentence]:
             say("no one name is enough; the fewest that were found, replayed together:"),
             say(f"{parts}: {{}}", *values, ns(after)),
         ]
-    return _out_of_reach(view, found)
+    return _out_of_reach(found)
 
 
-def _out_of_reach(view: StepGraph, found: Target) -> list[Sentence]:
-    """Why it cannot be reached."""
-    if found.most is None:
-        return [say("out of reach: nothing that was tried makes the step shorter")]
-    parts, values = _in_words(found.most.parts)
-    lines = [
-        say(
-            f"out of reach: with {parts} the step still takes {{}}",
-            *values,
-            ns(found.period_ns - found.most.saving.high_ns),
-        ),
-        say(
-            "then its path is " + ", ".join("{} {}" for _ in found.left),
-            *(value for label, n in found.left for value in (name(label), ns(n))),
-        ),
-    ]
-    floor = bounds.analyze(view)
-    if floor.busy_ns > found.target_ns:
+def _out_of_reach(found: Target) -> list[Sentence]:
+    """Why it cannot be reached, or was not."""
+    lines = []
+    nothing_left = found.nothing_left_ns or 0
+    if nothing_left > found.target_ns:
+        lines.append(
+            say("out of reach: with every {} gone the step still takes {}", text(found.by), ns(nothing_left))
+        )
+    else:
+        lines.append(say("no set of up to {} names was found that is enough", count(target.MOST_TOGETHER)))
+    if found.most:
+        parts, values = _in_words(found.most.parts)
+        after = found.period_ns - found.most.saving.high_ns
+        lines.append(say(f"with {parts} the step still takes {{}}", *values, ns(after)))
+    if found.left:
         lines.append(
             say(
-                "{} is busy for {} of {}: no other order of its work reaches the target",
-                text(floor.busiest),
-                ns(floor.busy_ns),
-                name(view.step.label),
+                "then its path is " + ", ".join("{} {}" for _ in found.left),
+                *(value for label, n in found.left for value in (name(label), ns(n))),
             )
         )
     return lines
@@ -162,7 +158,11 @@ def _alone(found: Target) -> Section:
         for way in found.alone
     )
     n = len(rows)
-    note = say("each of these {} {} is enough by itself", count(n), text(plural(n, "name")))
+    note = (
+        say("each of these {} names is enough by itself", count(n))
+        if n > 1
+        else say("it is enough by itself")
+    )
     return Section("Enough alone", columns, rows, None, (note,), "modelled", None, "target")
 
 

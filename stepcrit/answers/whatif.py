@@ -42,7 +42,8 @@ from stepcrit.units import ns_text
 NULLS = {
     "changes[].amount_ns": "the change is no --set or --add",
     "changes[].factor": "the change is no --shrink or --speedup",
-    "matched": "nothing is selected: only the links change",
+    "matched": "nothing is selected: only the machine changes",
+    "knee_share": "the saving never levels off, or nothing is selected",
     "target": "not asked for",
     "target.taken_share": "all of the selection gone does not reach it",
     "bounds.free_ns": "--model free was not asked for",
@@ -50,6 +51,10 @@ NULLS = {
     **NOT_GIVEN,
     **SURE_NULLS,
 }
+
+
+PLOT_WIDTH = 30
+"""Cells of the longest bar of a saving curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ def answer(
         blocks.append(_takes_over(view, result))
     if told.points:
         blocks.append(_curve_section(told.points))
-    blocks.append(assumed_section(view, told.sure))
+    blocks.append(assumed_section(view, told.sure, question.models))
     data = {**_data(told), "options": dict(settings or {})}
     return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), nulls_of(data, NULLS))
 
@@ -148,6 +153,9 @@ def in_words(change: Change, selection: Selection, *, calls: int = 0) -> Sentenc
     host = bool(selection.host_count or calls) or untracked
     kept = "host" if not host else "" if selection.device_count else "device"
     rest = f"; {kept} time unchanged" if kept else ""
+    if change.operation in ("set", "add"):  # amounts are per activity, and what is nested is part of one
+        n = len(np.unique(selection.activity))
+        parts = [f"{n} {plural(n, 'activity', 'activities')}"]
     how, amount = _how(change, on_device=bool(selection.device_count))
     return say(
         "the {} of {} " + how + "{}",
@@ -220,29 +228,41 @@ def _prediction(told: _Answer) -> list[Sentence]:
     result = told.result
     low, high = result.predicted_ns
     saving = result.saving
-    if ns_text(low) == ns_text(high):
-        lines = [
-            say("the step takes {} instead of {}", ns(low), ns(result.period_ns)),
-            say("saving {} ({} of the step)", saved(saving.low_ns), share(saving.low_ns, result.period_ns)),
-        ]
-    else:
-        lines = [
-            say("the step takes {} to {} instead of {}", ns(low), ns(high), ns(result.period_ns)),
-            say("saving {} to {}: " + _why_a_range(result), saved(saving.low_ns), saved(saving.high_ns)),
-        ]
-    lines.append(say("ceiling {}: were the selection gone altogether", saved(result.ceiling.high_ns)))
-    if any(s.total_ns for s in result.applied.selections) and result.ceiling.high_ns == 0:
-        lines.append(say("the step does not wait for what is selected: it all has slack"))
-    if told.bounds.busy_ns:
+    before = ns(result.period_ns)
+    lines = [
+        say("the step takes {} instead of {}", ns(low), before)
+        if ns_text(low) == ns_text(high)
+        else say("the step takes {} to {} instead of {}", ns(low), ns(high), before)
+    ]
+    if ns_text(saving.low_ns) == ns_text(saving.high_ns):
         lines.append(
-            say(
-                "floor {} for {}: {} is busy so long with it, if the change is the only one",
-                ns(told.bounds.busy_ns),
-                name(told.view.step.label),
-                text(told.bounds.busiest),
-            )
+            say("saving {} ({} of the step)", saved(saving.low_ns), share(saving.low_ns, result.period_ns))
         )
-    return lines + _target(told)
+    else:
+        ends = (saved(saving.low_ns), saved(saving.high_ns))
+        lines.append(say("saving {} to {}: " + _why_a_range(result), *ends))
+    return lines + _limits(told) + _target(told)
+
+
+def _limits(told: _Answer) -> list[Sentence]:
+    """Ceiling, knee and floor."""
+    result, lines = told.result, []
+    if result.question.changes:
+        lines.append(say("ceiling {}: were the selection gone altogether", saved(result.ceiling.high_ns)))
+    elif result.transfer:
+        words = "ceiling {}: were transfers no longer than their start-up"
+        lines.append(say(words, saved(result.ceiling.high_ns)))
+    if result.knee_share is not None:
+        words = "from {} of the selection taken away on, more saves less: another path takes over"
+        lines.append(say(words, share(float(result.knee_share), 1)))
+    on_path = sum(s.on_path_ns for s in result.applied.selections)
+    if any(s.total_ns for s in result.applied.selections) and result.ceiling.high_ns == 0:
+        said = "over steady steps it hides behind other work" if on_path else "it all has slack"
+        lines.append(say("the step does not get shorter without what is selected: " + said))
+    if told.bounds.busy_ns:
+        busy = (ns(told.bounds.busy_ns), name(told.view.step.label), text(told.bounds.busiest))
+        lines.append(say("floor {} for {}: so long is {} busy with it after the change", *busy))
+    return lines
 
 
 def _why_a_range(result: whatif.WhatIf) -> str:
@@ -260,7 +280,7 @@ def _target(told: _Answer) -> list[Sentence]:
     if told.target_ns is None:
         return []
     result, least = told.result, told.result.period_ns - told.result.ceiling.high_ns
-    if told.target_ns >= result.period_ns:
+    if told.target_ns >= result.period_ns - result.baseline.low_ns:
         return [say("target {}: the step is there already", ns(told.target_ns))]
     if told.target_share is None:
         return [
@@ -305,8 +325,10 @@ def _curve_section(points: Sequence[tuple[float, Saving]]) -> Section:
         Column("taken_share", "taken away", Unit.SHARE),
         Column("saving_low_ns", "saving", Unit.SAVED_NS),
         Column("saving_high_ns", "at most", Unit.SAVED_NS),
+        Column("plot", "plot", Unit.TEXT),
     )
-    rows = tuple((x, s.low_ns, s.high_ns) for x, s in points)
+    most = max(1, *(s.low_ns for _, s in points))
+    rows = tuple((x, s.low_ns, s.high_ns, "█" * max(0, PLOT_WIDTH * s.low_ns // most)) for x, s in points)
     return Section("Saving curve", columns, rows, None, (), "modelled", None, "whatif")
 
 
@@ -324,6 +346,7 @@ def _data(told: _Answer) -> dict[str, Any]:
         "saving_ns": {"low": result.saving.low_ns, "high": result.saving.high_ns},
         "baseline_saving_ns": {"low": result.baseline.low_ns, "high": result.baseline.high_ns},
         "ceiling_ns": result.ceiling.high_ns,
+        "knee_share": None if result.knee_share is None else float(result.knee_share),
         "matched": _matched(view, result.applied) if changes else None,
         "production_factor": float(result.applied.production),
         "takes_over": [{"class": w.label, "on_path_ns": n} for w, n in result.after_by_class_ns.items()],
@@ -337,7 +360,7 @@ def _data(told: _Answer) -> dict[str, Any]:
         },
         "model": "+".join(model.name for model in result.question.models) or "order",
         "models": [model_data(view, result, model) for model in result.question.models],
-        "assumptions": list(assumptions(view)),
+        "assumptions": list(assumptions(view, result.question.models)),
         "trust": sure_data(told.sure),
     }
 

@@ -58,6 +58,10 @@ def check(asked: Asked) -> None:
         )
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} are different questions", do="ask one at a time")
+    if not asked.changes and asked.inject is None and asked.how != ("auto", False, False):
+        raise UsageError(
+            "--side, --self and --with-launch are about a selection", do="leave them out, or give a change"
+        )
     if asked.save and not asked.changes:
         raise UsageError(
             "--save keeps the prediction of a change", do="give one, such as --shrink aten::mm=0.5"

@@ -80,7 +80,7 @@ FloorsOpt = Annotated[
     ),
 ]
 DeviceOnlyOpt = Annotated[
-    bool, typer.Option("--device-only", help="Leave the host out: queues, events and events only.")
+    bool, typer.Option("--device-only", help="Leave the host out: queues and recorded events only.")
 ]
 FormatOpt = Annotated[
     Format | None,

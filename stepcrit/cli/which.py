@@ -6,6 +6,7 @@ that file from being written or read (no home, a full disk) keeps no command fro
 
 from __future__ import annotations
 
+import glob
 import os
 import tomllib
 from contextlib import suppress
@@ -94,13 +95,11 @@ def _configured() -> str:
 
 def _matching(pattern: str) -> list[Path]:
     """Files that a path or glob means, from here."""
-    path = Path(pattern)
-    if path.exists():
-        return [path]
     try:
-        return [one for one in Path().glob(pattern) if one.is_file()]
-    except (ValueError, NotImplementedError):  # an absolute pattern, or none at all
+        found = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)  # noqa: PTH110, PTH207 - absolute ones too
+    except ValueError:  # no path at all
         return []
+    return [Path(one) for one in found if os.path.isfile(one)]  # noqa: PTH113 - the same
 
 
 def told(path: str, source: str) -> str:

@@ -232,7 +232,7 @@ def _check(change: Change, selection: Selection, *, with_launch: bool) -> None:
         return
     if selection.gap_nodes.any():
         raise UsageError(
-            f"--{change.operation} cannot change gaps: {str(change.selector)!r} is no activity",
+            f"{str(change.selector)!r} is no activity: gaps cannot be set or lengthened",
             do="gaps can be scaled and removed: --shrink, --speedup, --remove",
         )
     if with_launch and selection.device_count:

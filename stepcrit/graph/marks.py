@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -64,7 +64,7 @@ def _one_side(marked: Marked, side: Side) -> Marked:
         return marked
     if on_device:
         return Marked(marked.device, none, untracked=False, gaps=marked.gaps)
-    return Marked(none, marked.host, marked.untracked, marked.gaps)
+    return replace(marked, device=none)
 
 
 def _by_name(view: StepGraph, named: BoolArray, *, self_only: bool, side: Side) -> Marked:
@@ -134,7 +134,8 @@ def _launched_inside(view: StepGraph) -> Int64Array:
 
 def _by_class(view: StepGraph, wanted: str) -> Marked:
     """A class by its label; `optimizer` and `comm` include their host halves, `gap` all gaps, `compute` all kernels."""
-    classes = [w for w in WorkClass if wanted in (w.label, w.label.partition(" (")[0], w.group)]
+    bare = wanted.removeprefix("(").removesuffix(")")  # as tables write what is no name of the trace
+    classes = [w for w in WorkClass if bare in (w.label, w.label.partition(" (")[0], w.group)]
     if not classes:
         labels = sorted({w.label for w in WorkClass} | {w.group for w in WorkClass})
         raise UsageError(f"no class {wanted!r}", do=f"classes: {', '.join(labels)}")
@@ -193,4 +194,5 @@ def _by_step(view: StepGraph, wanted: str) -> Marked:
 
 def _sides(view: StepGraph, rows: BoolArray) -> Marked:
     events = view.trace.events
-    return Marked(rows & events.is_kind(*DEVICE_KINDS), rows & events.is_kind(*HOST_KINDS))
+    host = rows & events.is_kind(*HOST_KINDS)
+    return Marked(rows & events.is_kind(*DEVICE_KINDS), host, returns=host)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.change import parse_duration, parse_number
+from stepcrit.units import ns_text
 
 Name = Literal["order", "free", "lanes", "queue", "comm", "contend"]
 
@@ -50,7 +51,7 @@ class Model:
 
 
 def _comm_words(model: Model) -> str:
-    alpha = "of unknown length" if model.alpha_ns is None else f"of {model.alpha_ns} ns"
+    alpha = "of unknown length" if model.alpha_ns is None else f"of {ns_text(model.alpha_ns)}"
     alpha = "fitted to this trace" if model.fitted else alpha
     beta = "" if model.beta is None else f", at {_decimal(model.beta)} ns per byte before"
     return (

@@ -218,13 +218,14 @@ class Replayer:
         return first, last
 
 
-def never_less(savings: Sequence[Saving]) -> list[Saving]:
-    """Savings of ever larger shortenings, each cut to the later ones, and at least 0."""
+def never_less(savings: Sequence[Saving], floor: Saving | None = None) -> list[Saving]:
+    """Savings of ever larger shortenings, each cut to the later ones, and at least that of nothing changed (0)."""
     found: list[Saving] = []
+    least = floor or Saving(0, 0)
     for one in reversed(savings):
-        least = found[-1] if found else one
-        join, edge = min(one.join_ns, least.join_ns), min(one.edge_ns, least.edge_ns)
-        found.append(Saving(max(join, 0), max(edge, 0)))
+        more = found[-1] if found else one
+        join, edge = min(one.join_ns, more.join_ns), min(one.edge_ns, more.edge_ns)
+        found.append(Saving(max(join, least.join_ns), max(edge, least.edge_ns)))
     return found[::-1]
 
 

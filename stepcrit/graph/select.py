@@ -167,6 +167,8 @@ def _gap_nodes(view: StepGraph, gaps: frozenset[int]) -> BoolArray:
 
 def _instead(view: StepGraph, selector: Selector) -> str:
     """What could have been selected in this way, and the ways there are where the user meant an unknown one."""
+    if selector.kind == "name" and selector.pattern in view.trace.events.names:
+        return "it is in the trace, but has no time on this side: --side both, or without --self"
     found = could_be(view, selector.kind, selector.pattern)
     unknown = selector.kind == "name" and _KIND.match(selector.pattern)
     return f"{found}; kinds: {', '.join(f'{p}:' for p in PREFIXES)}" if unknown else found

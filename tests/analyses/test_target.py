@@ -71,6 +71,40 @@ def test_branches_that_save_nothing_alone_are_found_together_only_behind_one_tha
     assert both.saving.low_ns == 36 * 445 + 4_000
 
 
+def test_equal_branches_that_save_nothing_alone_are_taken_together() -> None:
+    """Golden case G05's kind: two queues of 40, so 0 and 0 alone, and together 40."""
+    view = branches(("a", 7, 40), ("b", 20, 40))
+    found = ways(view, 24)
+    assert found.alone == ()
+    assert found.together is not None
+    assert {part.name for part in found.together.parts} == {"a", "b"}
+    assert found.together.saving.low_ns >= 20_000
+
+
+def test_name_that_the_others_do_without_is_no_part_of_the_set() -> None:
+    """`a` 10 is taken first, as it saves most; then `b` and `c` of 30 each in two queues: with them it is not needed.
+
+    host 5; queue 7: a 10, b 30; queue 20: c 30. The step takes 45; for 15 all of b and c must go, not a.
+    """
+    found = ways(branches(("a", 7, 10), ("b", 7, 30), ("c", 20, 30)), 16)
+    assert found.together is not None
+    assert "(host)" not in {part.name for part in found.together.parts}
+    taken = {part.name: part.taken_share for part in found.together.parts}
+    without = [name for name in taken if len(taken) > 1]
+    for name in without:  # each of them is needed
+        rest = {k: v for k, v in taken.items() if k != name}
+        assert 45_000 - _saved(rest) > 16_000
+
+
+def _saved(taken: dict[str, Fraction]) -> int:
+    """By hand: host 5, then both queues."""
+    left = {
+        name: length * (1 - taken.get(name, Fraction(0)))
+        for name, length in (("a", 10), ("b", 30), ("c", 30))
+    }
+    return int(1000 * (45 - (5 + max(left["a"] + left["b"], left["c"]))))
+
+
 def test_out_of_reach_is_told_with_what_is_left() -> None:
     """All three names gone, nothing of the step is left but gaps: there are none. A target below 0 is out of reach."""
     found = ways(branches(("a", 7, 60)), -1)

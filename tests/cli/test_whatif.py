@@ -126,7 +126,7 @@ def test_answer_says_in_words_what_is_changed_and_what_is_not(capsys: pytest.Cap
 def test_host_time_is_said_to_be_host_time(capsys: pytest.CaptureFixture[str]) -> None:
     text = flat(out_of(capsys, TRACE, "--shrink", "aten::mm=0.5", "--side", "host"))
     assert "host ranges of aten::mm take 0.5 × their time; device time unchanged" in text
-    assert "the step does not wait for what is selected: it all has slack" in text
+    assert "the step does not get shorter without what is selected: it all has slack" in text
     assert "unchanged" not in flat(out_of(capsys, TRACE, "--shrink", "aten::mm=0.5", "--side", "both"))
 
 
@@ -264,7 +264,7 @@ def test_output_is_the_same_every_time_and_goes_where_it_is_sent(
         ((TRACE, "--rank", "--top", "0"), "top"),
         ((TRACE, "--rank", "--save", "p.json"), "--save keeps the prediction of a change"),
         ((TRACE, "--model", "comm:k=2", "--curve"), "--curve is about a selection"),
-        ((TRACE, "--inject", "class:gap"), "cannot change gaps"),
+        ((TRACE, "--inject", "class:gap"), "gaps cannot be set or lengthened"),
         ((TRACE, "--inject", "nowhere"), "nothing matches"),
         ((TRACE, "--shrink", "aten::mm=0.5", "--model", "fast"), "is no model"),
         ((TRACE, "--shrink", "aten::mm=0.5", "--model", "queue:0"), "no depth of a queue"),
@@ -420,9 +420,8 @@ def test_target_with_a_change_says_how_much_of_it_is_needed_or_that_it_is_not_en
 
 def test_target_out_of_reach_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     words = flat(out_of(capsys, TRACE, "--target", "1us"))
-    assert "out of reach: with" in words
+    assert "out of reach: with every op gone the step still takes" in words
     assert "then its path is" in words
-    assert "is busy for" in words
 
 
 def test_inject_tells_the_room_of_a_selection(capsys: pytest.CaptureFixture[str]) -> None:

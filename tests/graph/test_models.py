@@ -67,7 +67,7 @@ def test_only_free_and_lanes_claim_a_bound() -> None:
     [
         ("queue:1024", "1024"),
         ("comm:alpha=10us,k=2.5", "2.5 times as fast"),
-        ("comm:alpha=10us,k=2.5", "10000 ns"),
+        ("comm:alpha=10us,k=2.5", "10.0\u202fµs"),
         ("comm:k=2", "unknown"),
         ("comm:alpha=fit,k=2", "fitted"),
         ("comm:beta=10us/MB", "0.01 ns per byte"),
