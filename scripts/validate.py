@@ -32,6 +32,13 @@ MARK = re.compile(r"(<!-- validate -->\n).*?(<!-- /validate -->)", re.DOTALL)
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, and write down if asked."""
     options = _parser().parse_args(arguments)
+    whole = (
+        not options.part and options.jobs == simulated.JOBS_PER_FAMILY and os.environ.get("STEPCRIT_CORPUS")
+    )
+    if options.readme and not whole:
+        sys.exit(
+            "--readme takes all parts at their usual size: leave out --part and --jobs, and set STEPCRIT_CORPUS"
+        )
     rows = [row for part in options.part or PARTS for row in _rows(part, options.jobs)]
     table = render(rows, dt.datetime.now(tz=dt.UTC).date())
     print(table)

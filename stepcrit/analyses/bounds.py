@@ -10,16 +10,15 @@ Keeps:    if every queue and thread does one thing at a time and the step's work
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stepcrit.graph.busy import busy_in_step
 from stepcrit.graph.engines import free as without_order
 from stepcrit.graph.input import loop_of
-from stepcrit.graph.replay import step_alone
+from stepcrit.graph.replay import Variant, step_alone
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.model.arrays import Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +38,30 @@ class Bounds:
     free_ns: int | None
 
 
-def analyze(view: StepGraph, dur_ns: Int64Array | None = None, *, free: bool = False) -> Bounds:
+def analyze(view: StepGraph, after: Variant | None = None, *, free: bool = False) -> Bounds:
     """Bound a step from below.
 
     Args:
         view: the step.
-        dur_ns: durations after a change, one per node; by default as recorded.
+        after: a change; by default nothing changes.
         free: whether to replay without the order of queues as well.
     """
-    dur = view.built.graph.dur_ns if dur_ns is None else dur_ns
-    loop = loop_of(view)
-    if loop:  # waiting for loader workers is no work of the thread
-        dur = loop.durations(np.zeros_like(loop.took_ns), dur)
-    busy = busy_in_step(step_alone(view), dur)
+    after = _without_waits(view, after or Variant(view.built.graph.dur_ns))
+    required = view.required_after(after.delays["edge"]) if after.delays else view.required
+    busy = busy_in_step(step_alone(view), after.durations("edge"), required)
     at_once = None
     if free:
-        at_once = view.step.elapsed_ns - step_alone(view, without_order(view)).saving(dur).high_ns
+        alone = step_alone(view, without_order(view), required=required)
+        at_once = view.step.elapsed_ns - alone.read(alone.earlier(after), settled=True).high_ns
     lane = view.trace.events.lanes[busy[0].lane].words if busy else ""
     return Bounds(view.step.elapsed_ns, busy[0].busy_ns if busy else 0, lane, at_once)
+
+
+def _without_waits(view: StepGraph, after: Variant) -> Variant:
+    """Waiting for loader workers is no work of the thread: a floor counts none of it."""
+    loop = loop_of(view)
+    if loop is None:
+        return after
+    none = np.zeros_like(loop.took_ns)
+    least = loop.durations(none, after.durations("edge"))
+    return replace(after, dur_ns=loop.durations(none, after.dur_ns), least_ns=least)

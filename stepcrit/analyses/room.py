@@ -1,9 +1,8 @@
 """Room.
 
 Question: how much longer may these activities take before the step does?
-Method:   the same time added to each of them, in every step where the run is steady. Of one step alone the
-          boundary is convex in that time, so a tangent from beyond meets the last free ns after a few
-          replays; a mean period is no boundary, and is halved in on.
+Method:   the same time added to each of them, in every step where the run is steady; replayed with ever more,
+          and halved in on what is just not felt.
 Needs:    a step on its schedule graph, and a selector that matches something.
 Keeps:    of one step alone, with `free_ns` more each the boundary stays where it was, and with one ns more it
           does not; of a steady run the mean period grows by less than a thousandth.
@@ -20,8 +19,8 @@ from stepcrit.graph.select import Selection
 from stepcrit.graph.selector import Selector
 from stepcrit.graph.stepgraph import StepGraph
 
-FARTHEST_NS = 10**12
-"""A thousand seconds more each: what the boundary does not feel then, it never does."""
+FARTHEST_NS = 10**11
+"""A hundred seconds more each: what the boundary does not feel then, it never does."""
 
 FELT_SHARE = 1000
 """A mean period that grows by less than one part in so many has not grown: steps differ by more."""
@@ -71,7 +70,7 @@ def analyze(view: StepGraph, selector: Selector, options: Options | None = None)
     """
     replay = replayer(view)
     case = _Case(view, replay, selector, options)
-    slopes = [case.steady(p) if replay.period_count else case.alone(p) for p in POLICIES]
+    slopes = [case.slope(policy) for policy in POLICIES]
     slopes.sort(key=lambda one: FARTHEST_NS if one.free_ns is None else one.free_ns)
     selection = case.applied(0).selections[0]
     return Room(selector, selection, replay.period_ns, replay.period_count, slopes[0], slopes[1])
@@ -85,6 +84,8 @@ class _Case:
     ) -> None:
         self.view, self.replay, self.selector, self.options = view, replay, selector, options
         self.scope = Scope(None if replay.period_count else replay.changeable)
+        # A boundary is felt to the ns, a mean period only beyond what steps differ by.
+        self.felt_ns = replay.period_ns // FELT_SHARE if replay.period_count else 0
 
     def applied(self, more_ns: int) -> Applied:
         """Everything selected, so much longer each."""
@@ -98,33 +99,21 @@ class _Case:
         saving = self.replay.read(self.replay.earlier(Variant(applied.dur_ns, delays)), settled=True)
         return -(saving.join_ns if policy == "join" else saving.edge_ns)
 
-    def alone(self, policy: GapPolicy) -> Slope:
-        """Newton's method on a convex, piecewise linear function of whole ns: exact after as many steps as bends."""
-        at, late = FARTHEST_NS, self.later(FARTHEST_NS, policy)
-        if late <= 0:
-            return Slope(None, 0.0)
-        steepness = 0
-        while late > 0:
-            steepness = late - self.later(at - 1, policy)
-            at = max(0, at - -(-late // max(steepness, 1)))
-            late = self.later(at, policy) if at else 0
-        return Slope(at, float(steepness))
-
-    def steady(self, policy: GapPolicy) -> Slope:
-        """Halving between what is not felt and what is."""
-        felt = self.replay.period_ns // FELT_SHARE
+    def slope(self, policy: GapPolicy) -> Slope:
+        """Doubling to what is felt, then halving between that and what is not."""
         free, too_much = 0, 1
-        while self.later(too_much, policy) <= felt:
+        while self.later(too_much, policy) <= self.felt_ns:
             free, too_much = too_much, 4 * too_much
             if too_much > FARTHEST_NS:
                 return Slope(None, 0.0)
-        while too_much - free > max(1, free // RESOLUTION):
+        finest = RESOLUTION if self.replay.period_count else FARTHEST_NS
+        while too_much - free > max(1, free // finest):
             middle = (free + too_much) // 2
-            if self.later(middle, policy) <= felt:
+            if self.later(middle, policy) <= self.felt_ns:
                 free = middle
             else:
                 too_much = middle
         more = max(free, 1000)
         cost = (self.later(free + more, policy) - self.later(free, policy)) / more
-        # What is not felt is not told as room where it is no more than that: then every ns counts.
-        return Slope(0, cost) if free * cost <= 2 * felt else Slope(free, cost)
+        # What a mean period does not feel is no room where every ns counts.
+        return Slope(0 if free * cost <= 2 * self.felt_ns and self.felt_ns else free, cost)

@@ -17,9 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from stepcrit.errors import UnusableInputError
+from stepcrit.errors import UnusableInputError, UsageError
 from stepcrit.graph.change import Applied, Change, Options, Scope, apply_changes, put
 from stepcrit.graph.engines import engine_of
+from stepcrit.graph.input import loop_of
 from stepcrit.graph.models import Model
 from stepcrit.graph.newpath import new_path
 from stepcrit.graph.replay import POLICIES, Ends, Replayer, Saving, Variant, never_less, replayer
@@ -71,9 +72,10 @@ class WhatIf:
         baseline: the saving with nothing changed, by gap policy: not 0 where a model contradicts the record.
         saving: by gap policy; negative when the step gets longer.
         ceiling: the saving if everything selected took no time at all, its gaps gone as well; where all
-            changes shorten, `saving` is never above it.
+            changes shorten and the recorded order is replayed, `saving` is never above it.
         transfer: what faster links change, if they were asked for.
-        dur_ns: durations after the changes, at the optimistic end, one per node.
+        asked: durations and delays after the changes.
+        dur_ns: the durations that are replayed at the optimistic end, one per node.
         knee_share: the share of the selection taken away, in tenths, from which on more saves less than in
             proportion; None where it never does, or nothing is selected.
         after_by_class_ns: the critical path after the changes (conservative policy) by class, for the
@@ -88,6 +90,7 @@ class WhatIf:
     saving: Saving
     ceiling: Saving
     transfer: Transfer | None
+    asked: Variant
     dur_ns: Int64Array
     knee_share: Fraction | None
     after_by_class_ns: dict[WorkClass, int]
@@ -107,6 +110,8 @@ def analyze(view: StepGraph, question: Question) -> WhatIf:
     """
     case = _Case(view, question)
     replay, applied = case.replay, case.applied(question.changes)
+    if not case.is_ordered:
+        _check_loader(view, applied)
     asked = case.variant(applied)
     most, free = case.at_most()
     half = case.taken((Fraction(1, 2),)) if question.changes else []
@@ -128,6 +133,7 @@ def analyze(view: StepGraph, question: Question) -> WhatIf:
         saving,
         ceiling,
         case.transfer,
+        asked,
         replay.scheduled(asked, "edge")[0],
         _knee(case) if question.changes else None,
         _after(replay, asked, applied) if case.is_ordered else {},
@@ -142,6 +148,16 @@ def curve(view: StepGraph, question: Question) -> tuple[tuple[float, Saving], ..
     read = [case.replay.read(point, settled=settled) for point in points]
     savings = never_less(read, case.baseline)
     return tuple((float(x), saving) for x, saving in zip(CURVE, savings, strict=True))
+
+
+def _check_loader(view: StepGraph, applied: Applied) -> None:
+    """On another machine the loop's waits are not followed: they stay as recorded."""
+    loop = loop_of(view)
+    if loop and any(np.isin(selection.row, loop.rows).any() for selection in applied.selections):
+        raise UsageError(
+            "a change of what loader workers take does not go with --model queue or contend",
+            do="ask one without the other",
+        )
 
 
 def _knee(case: _Case) -> Fraction | None:
@@ -191,14 +207,14 @@ class _Case:
         """Changes to every step, or to this step alone where it does not stand for the others."""
         return apply_changes(self.view, changes, self.options, self.scope)
 
-    def variant(self, applied: Applied, links: Transfer | None = None) -> Variant:
+    def variant(self, applied: Applied, links: Model | None = None) -> Variant:
         """Changes and faster links as one schedule."""
         delays = {policy: applied.delays(self.view, policy) for policy in POLICIES}
-        links, dur, before = links or self.transfer, applied.dur_ns, self.view.built.graph.dur_ns
+        links = links or self.question.links
         if links is None:
-            return Variant(dur, delays, applied.production)
-        high, low = (np.maximum(dur + some - before, 0) for some in (links.high_ns, links.low_ns))
-        return Variant(high, delays, applied.production, low)
+            return Variant(applied.dur_ns, delays, applied.production)
+        found = faster_links(self.view, links, applied.dur_ns)
+        return Variant(found.high_ns, delays, applied.production, found.low_ns)
 
     def taken(self, shares: Sequence[Fraction]) -> list[Variant]:
         """The schedule with shares of everything selected taken away, each thing once."""
@@ -211,7 +227,7 @@ class _Case:
     def at_most(self) -> tuple[Ends, Ends]:
         """What comes of it at most: everything selected removed, and taking no time; transfers of no length."""
         links, changes = self.question.links, self.question.changes
-        endless = faster_links(self.view, replace(links, faster=FASTEST)) if links else None
+        endless = replace(links, faster=FASTEST) if links else None
         gone = self.applied([replace(c, operation="remove") for c in changes])
         removed = self.replay.earlier(self.variant(gone, endless))
         return removed, self.replay.earlier(self.taken((Fraction(1),))[0]) if changes else removed

@@ -10,6 +10,7 @@ from stepcrit.answers.sure import Sure, sure_lines
 from stepcrit.answers.words import say, text
 from stepcrit.graph.input import loop_of
 from stepcrit.graph.models import Model
+from stepcrit.graph.replay import replayer
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.classes import WorkClass
@@ -38,7 +39,7 @@ def assumptions(view: StepGraph, models: Sequence[Model] = ()) -> tuple[str, ...
         ORDER,
         _of_kernels(view, beside_comm="contend" in names),
         _of_ranks(view, links="comm" in names),
-        _of_the_loader(view),
+        _of_the_loader(view, followed=not names & {"queue", "contend"}),
         _of_queues(view),
         "" if "queue" in names else _of_launches(view),
     ]
@@ -66,11 +67,13 @@ def _of_ranks(view: StepGraph, *, links: bool) -> str:
     )
 
 
-def _of_the_loader(view: StepGraph) -> str:
+def _of_the_loader(view: StepGraph, *, followed: bool) -> str:
     """Production is in no trace."""
-    loop = loop_of(view)
-    if loop is None:
+    if loop_of(view) is None:
         return ""
+    loop = replayer(view).loop if followed else None
+    if loop is None:
+        return "waits for loader workers stay as recorded, or are what a change of class:input changes"
     if loop.production_seen:
         return (
             "but for a change of class:input, loader workers keep their pace, or at the optimistic end waits for "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stepcrit.answers.data import nulls_of
+from stepcrit.answers.data import NOT_GIVEN, nulls_of
 from stepcrit.answers.sure import NULLS as SURE_NULLS
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.section import Document
@@ -42,12 +42,7 @@ def prediction(view: StepGraph, answer: Document, asked: Mapping[str, Any]) -> D
         "steps": [step.label for step in view.steps if step.used],
         "refuted_by": refuted_by(answer.data),
     }
-    reasons = {
-        **SURE_NULLS,
-        "matched": "nothing is selected: only the links change",
-        "options.step_regex": "not given",
-        "options.optimizer_regex": "not given",
-    }
+    reasons = {**SURE_NULLS, **NOT_GIVEN}
     return Document("prediction", answer.inputs, (), data, answer.findings, nulls_of(data, reasons))
 
 

@@ -114,7 +114,7 @@ def _out_of_reach(found: Target) -> list[Sentence]:
         lines.append(say("no set of up to {} names was found that is enough", count(target.MOST_TOGETHER)))
     if found.most:
         parts, values = _in_words(found.most.parts)
-        after = found.period_ns - found.most.saving.high_ns
+        after = found.period_ns - found.most.saving.low_ns
         lines.append(say(f"with {parts} the step still takes {{}}", *values, ns(after)))
     if found.left:
         lines.append(

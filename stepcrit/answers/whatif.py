@@ -124,7 +124,7 @@ def _answer(view: StepGraph, question: Question, wanted: Wanted) -> _Answer:
     return _Answer(
         view,
         result,
-        bounds.analyze(view, result.dur_ns, free=free),
+        bounds.analyze(view, result.asked, free=free),
         sure_of(view),
         whatif.curve(view, question) if wanted.curve and question.changes else (),
         wanted.target_ns,
@@ -279,7 +279,7 @@ def _target(told: _Answer) -> list[Sentence]:
     """Whether a length that is wanted can be reached by this selection."""
     if told.target_ns is None:
         return []
-    result, least = told.result, told.result.period_ns - told.result.ceiling.high_ns
+    result, least = told.result, told.result.period_ns - told.result.ceiling.low_ns
     if told.target_ns >= result.period_ns - result.baseline.low_ns:
         return [say("target {}: the step is there already", ns(told.target_ns))]
     if told.target_share is None:

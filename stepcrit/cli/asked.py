@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +22,20 @@ class Asked:
         changes: (operation, text) in the order given.
         models: words of resource models.
         how: --side, --self, --with-launch.
-        curve, rank, by, target, inject, save: the options of that name; `rank` is (grouping, rows) or None.
+        curve, by, target, inject, save, output: the options of that name.
+        rank: how many rows of --rank, or None.
     """
 
     changes: tuple[tuple[str, str], ...]
     models: tuple[str, ...]
     how: tuple[Any, bool, bool]
     curve: bool
-    rank: tuple[Any, int] | None
+    rank: int | None
     by: Any
     target: str | None
     inject: str | None
     save: str | None
+    output: str | None
 
     @property
     def is_change(self) -> bool:
@@ -66,6 +69,8 @@ def check(asked: Asked) -> None:
         raise UsageError(
             "--save keeps the prediction of a change", do="give one, such as --shrink aten::mm=0.5"
         )
+    if asked.save and asked.output and os.path.abspath(asked.save) == os.path.abspath(asked.output):  # noqa: PTH100
+        raise UsageError("--save and -o name the same file", do="give each its own")
     if asked.curve and not asked.changes:
         raise UsageError("--curve is about a selection", do="give a change, such as --shrink aten::mm=0.5")
 
@@ -91,7 +96,7 @@ def answered(asked: Asked, source: str, options: Options, step: str | None) -> D
     if asked.rank is not None:
         from stepcrit.answers import rank  # noqa: PLC0415
 
-        return rank.answer(view, asked.rank[0], top=asked.rank[1], settings=told)
+        return rank.answer(view, asked.by, top=asked.rank, settings=told)
     if selector is not None:
         from stepcrit.answers import room  # noqa: PLC0415
 

@@ -159,11 +159,12 @@ def whatif(
         tuple(model or ()),
         (side.value, self_only, with_launch),
         curve=curve,
-        rank=(by.value, top) if rank else None,
+        rank=top if rank else None,
         by=by.value,
         target=target,
         inject=inject,
         save=save,
+        output=output,
     )
     check(asked)
     options = session_options(

@@ -49,11 +49,12 @@ def _until_next(graph: Graph) -> Int64Array:
     return until
 
 
-def busy_in_step(alone: Replayer, dur_ns: Int64Array) -> tuple[Busy, ...]:
+def busy_in_step(alone: Replayer, dur_ns: Int64Array, required: BoolArray | None = None) -> tuple[Busy, ...]:
     """Busy time of every queue and thread with what the step's boundary requires, after a change.
 
     Args:
         alone: from `step_alone`.
+        required: what the boundary needs after the change; by default what it needed as recorded.
         dur_ns: new durations per node; of work that begins before the window, what lies in it counts.
 
     Returns:
@@ -61,7 +62,7 @@ def busy_in_step(alone: Replayer, dur_ns: Int64Array) -> tuple[Busy, ...]:
     """
     view = alone.view
     graph = view.built.graph
-    counted = alone.changeable & view.required
+    counted = alone.changeable & (view.required if required is None else required)
     dur = alone.inside(dur_ns)
     for node in view.cut:
         dur[node] -= view.step.start_ns - graph.start_ns[node]

@@ -260,7 +260,7 @@ class _State:
     def change(self, change: Change, selection: Selection, *, with_launch: bool) -> None:
         """Put one change into effect."""
         if change.operation == "remove":
-            self._remove_gaps(selection)
+            self._remove(selection)
         elif change.operation == "scale":
             self.gap[selection.gap_nodes] = _times(self.gap[selection.gap_nodes], change.factor)
         fetched = self._fetched(change, selection)
@@ -290,7 +290,7 @@ class _State:
         only = self.scope.only
         return calls if only is None else calls[only[self.view.stretches.node[calls]]]
 
-    def _remove_gaps(self, selection: Selection) -> None:
+    def _remove(self, selection: Selection) -> None:
         returns = np.flatnonzero(selection.wait_nodes[self.view.stretches.node])
         self._put(returns, np.zeros(len(returns), np.int64))
         on_device = self.view.stretches.on_device[selection.entry]

@@ -16,13 +16,11 @@ recorded, and nothing of this is meant for a loader without workers, whose fetch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from stepcrit.errors import UsageError
 from stepcrit.graph.schedule import GapPolicy, Lags, forward
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.fetches import fetch_rows
@@ -34,72 +32,17 @@ READY_NS = 2_000_000
 """A fetch that takes no longer may have found its batch ready: recorded ones took 0.7 to 1.1 ms for that."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Waits:
-    """The waits after a change, one entry per fetch of the capture, in ns.
-
-    Attributes:
-        row: event row of the fetch.
-        observed_ns: how long it took.
-        least_ns, most_ns: how long it would take, from optimistic to conservative.
-        production_seen: whether the loop waited in every fetch, so that least and most differ only in what
-            a fetch of a ready batch costs, and in the gap policy.
-    """
-
-    row: Int64Array
-    observed_ns: Int64Array
-    least_ns: Int64Array
-    most_ns: Int64Array
-    production_seen: bool
-
-
 def loop_of(view: StepGraph) -> Loop | None:
-    """The loop that fetches from loader workers, if there is one whose fetches can be followed."""
-    rows, why_not = _fetches(view)
-    return None if why_not else Loop(view, rows)
+    """The loop that fetches from loader workers, if there is one whose fetches can be followed.
 
-
-def waits_after(view: StepGraph, factor: Fraction, ready_ns: int = READY_NS) -> Waits:
-    """The waits if producing a batch took `factor` times as long; 1 gives back the observed ones.
-
-    Args:
-        view: any step; the waits are those of the whole capture.
-        factor: what is left of the time of production, 0 or more.
-        ready_ns: what a fetch may take though its batch is ready.
-
-    Raises:
-        UsageError: there is no fetch from workers, or only one, they are on several threads, or the graph
-            has no host.
+    None where one fetch alone was recorded, where several threads fetch (whose waits belong together is not
+    known), and where the graph has no host.
     """
-    rows, why_not = _fetches(view)
-    if why_not:
-        raise UsageError(why_not[0], do=why_not[1])
-    loop = Loop(view, rows, ready_ns)
-    dur = view.built.graph.dur_ns
-    least, most = (
-        loop.waits(factor, "edge", dur, view.delays("edge")),
-        loop.waits(factor, "join", dur, view.delays("join")),
-    )
-    return Waits(loop.rows, loop.took_ns, least, np.maximum(most, least), loop.production_seen)
-
-
-def _fetches(view: StepGraph) -> tuple[Int64Array, tuple[str, str] | None]:
-    """Event rows of the fetches from loader workers in time order, and why they cannot be followed (and what to do)."""
-    events, found = view.trace.events, fetch_rows(view.trace.events, view.links)
-    why_not = None
-    if len(found) < 2:
-        why_not = (
-            f"{len(found)} fetches from loader workers in this trace: how long they take over a batch is not known",
-            "record two steps or more of a loop over a DataLoader with num_workers > 0",
-        )
-    elif len(set(events.lane[found].tolist())) > 1:
-        why_not = ("batches are fetched on several threads: whose waits belong together is not known", "")
-    elif not len(view.built.threads.lane):
-        why_not = (
-            "the host is left out of this graph, and waits for data with it",
-            "leave out --device-only",
-        )
-    return found, why_not
+    events, rows = view.trace.events, fetch_rows(view.trace.events, view.links)
+    one_thread = len(set(events.lane[rows].tolist())) == 1
+    if len(rows) < 2 or not one_thread or not len(view.built.threads.lane):
+        return None
+    return Loop(view, rows)
 
 
 def _times(values: Int64Array, factor: Fraction) -> Int64Array:

@@ -13,12 +13,10 @@ from stepcrit.graph.replay import Replayer, Variant
 from stepcrit.graph.schedule import Arrivals, Lags, forward
 from stepcrit.graph.segments import gap_class, opened
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.graph.submission import Grown
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Graph, NodeKind
-
-Grown = tuple[Int64Array, Int64Array, Int64Array]
-"""(node, event row, ns) by which stretches of time grew, as three columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,9 +124,9 @@ class Replayer:
         """
         return self.saving(self.view.built.graph.dur_ns)
 
-    def saving(self, dur_ns: Int64Array, delays: Mapping[GapPolicy, Lags] | None = None) -> Saving:
+    def saving(self, dur_ns: Int64Array) -> Saving:
         """The saving per step of new durations, where one variant stands alone; see `earlier` and `read`."""
-        return self.read(self.earlier(Variant(dur_ns, delays)), settled=True)
+        return self.read(self.earlier(Variant(dur_ns)), settled=True)
 
     def earlier(self, variant: Variant, join: tuple[int, int] | None = None) -> Ends:
         """How much earlier the boundaries come in a variant; of nodes that the window cuts, the part in it changes.
@@ -251,16 +251,22 @@ def replayer(view: StepGraph, engine: Engine | None = None) -> Replayer:
     return Replayer(view, delays, ends, len(steady) - 1, last, everything, engine=engine, loop=loop)
 
 
-def step_alone(view: StepGraph, engine: Engine | None = None) -> Replayer:
+def step_alone(
+    view: StepGraph, engine: Engine | None = None, *, required: BoolArray | None = None
+) -> Replayer:
     """A replayer that changes the chosen step alone, whatever it stands for.
 
-    The step ends when all that its boundary needed as recorded has ended. In the recorded order that is
-    when its sinks end; an engine that lets a queue run in another order may end the sinks too early.
+    Args:
+        view: the step.
+        engine: what replays; the recorded order when None.
+        required: where an engine lets queues run in another order, and may end the boundary's sinks too
+            early: all that must have ended as well (`StepGraph.required_after`).
     """
     delays = {policy: view.delays(policy) for policy in POLICIES}
     starting = view.starting.copy()
     starting[list(view.cut)] = True
-    ends = sorted({*view.sinks, *np.flatnonzero(starting & view.required).tolist()})
+    more = np.flatnonzero(starting & required).tolist() if required is not None else []
+    ends = sorted({*view.sinks, *more})
     return Replayer(view, delays, (ends,), 0, 0, starting, view.cut, engine)
 
 

@@ -13,7 +13,7 @@ from stepcrit.graph.build import TraceGraph
 from stepcrit.graph.drag import Drag, Slack, drag, slack
 from stepcrit.graph.floors import usual_delays
 from stepcrit.graph.path import Path, critical_path
-from stepcrit.graph.schedule import Arrivals, GapPolicy, Lags, lags
+from stepcrit.graph.schedule import FAR, Arrivals, GapPolicy, Lags, lags
 from stepcrit.graph.segments import Segments, segments_of, usual_gaps
 from stepcrit.graph.stretches import Stretches, stretches_of
 from stepcrit.graph.submission import LaunchCalls, launch_calls
@@ -134,6 +134,19 @@ class StepGraph:
         """Nodes that the boundary needs as recorded: its sinks, and all that these waited for."""
         required: BoolArray = self.slack.total_ns >= 0
         return required
+
+    def required_after(self, delays: Lags) -> BoolArray:
+        """Nodes that the boundary needs when nothing waits over some edges any more (`schedule.unwaited`)."""
+        kept = delays.edge_ns > -FAR
+        if kept.all():
+            return self.required
+        graph, needed = self.built.graph, np.zeros(len(self.built.graph), np.bool_)
+        needed[list(self.sinks)] = True
+        src, dst = graph.src[kept], graph.dst[kept]
+        for u, v in zip(src[::-1].tolist(), dst[::-1].tolist(), strict=True):  # edges come sorted by target
+            if needed[v]:
+                needed[u] = True
+        return needed
 
 
 def sinks_of(trace: RawTrace, links: Links, steps: Steps, step: Step, built: TraceGraph) -> list[int]:

@@ -16,9 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from stepcrit.graph.models import Model
+from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.collectives import Collective, link_collectives
 from stepcrit.model.arrays import Int64Array
@@ -80,12 +79,14 @@ class Transfer:
     why_not: str
 
 
-def faster_links(view: StepGraph, model: Model) -> Transfer:
+def faster_links(view: StepGraph, model: Model, dur_ns: Int64Array | None = None) -> Transfer:
     """Durations after a change of the links, over the whole capture.
 
     Args:
         view: the step.
         model: a "comm" model.
+        dur_ns: durations that other changes have left, one per node: of a collective that takes another time
+            the transfer is as large a part as before. By default as recorded.
     """
     events = view.trace.events
     every = link_collectives(events, view.links)
@@ -93,11 +94,18 @@ def faster_links(view: StepGraph, model: Model) -> Transfer:
     length = {one.row: int(events.end_ns[one.row] - events.start_ns[one.row]) for one in known}
     parts = _transfer_parts(known, length, model)
     fits, unfitted = _fits(known, parts) if model.fitted else ({}, {})
-    low, high = view.built.graph.dur_ns.copy(), view.built.graph.dur_ns.copy()
+    graph = view.built.graph
+    dur = graph.dur_ns if dur_ns is None else dur_ns
+    low, high = dur.copy(), dur.copy()
     for one in known:
-        least, most = after(parts[one.row], _start_up(one, parts[one.row], model, fits), model.faster)
-        _put(view, low, one.row, length[one.row] - parts[one.row] + least)
-        _put(view, high, one.row, length[one.row] - parts[one.row] + most)
+        nodes = view.built.parts_of([one.row])
+        now = int(dur[nodes].sum())
+        part = parts[one.row] * now // length[one.row] if length[one.row] else 0
+        least, most = after(part, _start_up(one, part, model, fits), model.faster)
+        for column, changed in ((low, least), (high, most)):
+            column[nodes] = 0
+            column[nodes[0]] = now - part + changed
+    low, high = keep_tails(graph, low), keep_tails(graph, high)
     transfer = sum(parts.values())
     declared = model.alpha_ns is not None and model.beta is not None
     return Transfer(
@@ -204,18 +212,6 @@ def fit(points: Iterable[tuple[int, int]]) -> Fit | str:
         return f"size explains only {share:.0%} of the differences in time"
     alpha = mean_ns - slope * mean_size
     return Fit(max(alpha, Fraction(0)), slope, count, share, alpha < 0)
-
-
-def _put(view: StepGraph, dur_ns: Int64Array, row: int, new_ns: int) -> None:
-    """Give an activity a new length; where it is split, its last parts change first."""
-    graph = view.built.graph
-    nodes = np.arange(int(view.built.first_node[row]), int(view.built.last_node[row]) + 1)
-    nodes = nodes[(graph.row[nodes] == row) & (graph.lane[nodes] == view.trace.events.lane[row])]
-    more = new_ns - int(dur_ns[nodes].sum())
-    for node in nodes[::-1].tolist():
-        step = max(more, -int(dur_ns[node]))
-        dur_ns[node] += step
-        more -= step
 
 
 def _why_not(every: int, known: int) -> str:

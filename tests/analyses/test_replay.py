@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepcrit.graph.replay import Saving, replayer, scaled
+from stepcrit.graph.replay import Ends, Saving, never_less, replayer, scaled
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.graph.threads import shares
 from stepcrit.model.arrays import BoolArray, Int64Array
@@ -180,3 +180,19 @@ def test_work_that_the_opening_of_the_step_cuts_changes_by_its_part_inside() -> 
     assert (view.step.start_ns, view.step.end_ns) == (10_000, 60_000)
     assert one.saving(scaled(view, part_of(view, "kernel", "k"), 1, 2)) == Saving(20_000, 20_000)
     assert one.saving(scaled(view, part_of(view, "kernel", "k"), 1, 1)) == Saving(38_000, 38_000)
+
+
+def test_run_that_does_not_settle_is_read_off_its_last_boundary_over_all_steps() -> None:
+    one = replayer(load(FIXTURES / "device_bound.json.gz").view())
+    assert (one.period_count, one.closing_index) == (3, 4)
+    ends = Ends((50, 10), (500, 1000))
+    assert one.read(ends, settled=False) == Saving(100, 200)
+    assert one.read(ends, settled=True) == Saving(150, 330)
+    alone = replayer(load(FIXTURES / "device_bound.json.gz").view(-1))
+    assert alone.read(ends, settled=False) == alone.read(ends, settled=True) == Saving(500, 1000)
+
+
+def test_savings_of_ever_larger_shortenings_are_cut_to_later_ones_and_to_nothing() -> None:
+    some = [Saving(-3, 5), Saving(40, 7), Saving(30, 6)]
+    assert never_less(some) == [Saving(0, 5), Saving(30, 6), Saving(30, 6)]
+    assert never_less(some, Saving(-10, -10)) == [Saving(-3, 5), Saving(30, 6), Saving(30, 6)]

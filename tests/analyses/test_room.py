@@ -135,3 +135,40 @@ def test_room_of_one_kernel_is_its_slack() -> None:
     view = diamond()
     node = next(v for v in range(len(view.built.graph)) if view.node_name(v) == "b")
     assert room.analyze(view, Selector("name", "b")).least.free_ns == view.slack.total_ns[node]
+
+
+def test_two_milliseconds_of_room_are_found() -> None:
+    chrome = [
+        event("cpu_op", "op", (0, 4)),
+        event("cuda_runtime", "la", (0, 1), correlation=1),
+        event("cuda_runtime", "lb", (1, 2), correlation=2),
+        event("kernel", "a", (5, 3_005), (0, 7), correlation=1, stream=7),
+        event("kernel", "b", (5, 1_005), (0, 20), correlation=2, stream=20),
+    ]
+    assert slopes(Trace(trace(chrome), Options()).view(), "b")[0].free_ns == 2_000_000
+
+
+def test_of_work_that_the_window_cuts_only_the_part_inside_grows() -> None:
+    """Step 2 opens at 90 (the end of k1). k2 50..130 lies in it by half: of each ns more, half is the step's.
+
+    k2 and k3 (130..180) are followed by nothing; the boundary is k4's end, 200, on the other queue.
+    So k2 may take 2 x 13.3 (its half and k3's own together have 20): a + a/2 = 20.
+    """
+    mark = [event("user_annotation", f"ProfilerStep#{i}", span) for i, span in enumerate(((0, 40), (41, 60)))]
+    chrome = [
+        *mark,
+        event("cuda_runtime", "l1", (1, 2), correlation=1),
+        event("cuda_runtime", "l2", (42, 43), correlation=2),
+        event("cuda_runtime", "l3", (44, 45), correlation=3),
+        event("cuda_runtime", "l4", (46, 47), correlation=4),
+        event("kernel", "k1", (10, 90), (0, 7), correlation=1, stream=7),
+        event("kernel", "k2", (50, 130), (0, 20), correlation=2, stream=20),
+        event("kernel", "k3", (130, 180), (0, 20), correlation=3, stream=20),
+        event("kernel", "k4", (90, 200), (0, 7), correlation=4, stream=7),
+    ]
+    view = Trace(trace(chrome), Options()).view("ProfilerStep#1")
+    assert (view.step.start_ns, view.step.end_ns) == (90_000, 200_000)
+    found = room.analyze(view, parse_selector("re:^k[23]$")).least
+    assert found.free_ns is not None
+    assert found.free_ns == pytest.approx(13_333, abs=2)
+    assert found.cost == pytest.approx(1.5, abs=0.01)

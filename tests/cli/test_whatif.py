@@ -522,3 +522,70 @@ def test_saved_prediction_never_overwrites_the_trace(
     assert "would overwrite the trace" in out_of(capsys, *argv, code=2)
     assert trace.read_bytes() == Path(TRACE).read_bytes()
     assert "SC" in out_of(capsys, *argv[:-1], str(tmp_path / "no" / "folder.json"), code=5)
+
+
+def test_prediction_and_answer_do_not_share_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "p.json")
+    argv = (TRACE, "--shrink", "aten::mm=0.5", "--save", file, "-o", file)
+    assert "--save and -o name the same file" in out_of(capsys, *argv, code=2)
+    assert not Path(file).exists()
+
+
+def test_faster_links_and_shorter_collectives_multiply(capsys: pytest.CaptureFixture[str]) -> None:
+    """Half the time over links twice as fast is a quarter: the same as --shrink 0.25, where nothing waits."""
+    trace = str(SIMULATED / "ddp_tail.rank1.json.gz")
+    both = data_of(capsys, trace, "--shrink", "class:comm=0.5", "--model", "comm:k=2,alpha=0us")
+    half = data_of(capsys, trace, "--shrink", "class:comm=0.5")
+    quarter = data_of(capsys, trace, "--shrink", "class:comm=0.25")
+    assert half["saving_ns"]["low"] < both["saving_ns"]["low"] <= quarter["saving_ns"]["high"]
+    assert both["saving_ns"]["low"] == pytest.approx(quarter["saving_ns"]["low"], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["--remove=class:gap", "--remove=class:launch", "--remove=class:sync", "--shrink=class:gemm=0.5"],
+)
+def test_no_bound_lies_above_the_prediction(capsys: pytest.CaptureFixture[str], change: str) -> None:
+    checked = 0
+    for name in ("host_bound", "two_streams", "ddp_tail.rank0", "dataloader_bound", "item_sync"):
+        if "sync" in change and name != "item_sync":
+            continue
+        argv = (change, "--model", "free", "--step", "-1", "--boundary", "host")
+        data = data_of(capsys, str(SIMULATED / f"{name}.json.gz"), *argv)
+        if data["mean_of_periods"]:
+            continue  # a bound is of the step alone
+        checked += 1
+        assert data["bounds"]["free_ns"] <= data["predicted_ns"]["high"]
+        assert data["bounds"]["busy_ns"] <= data["predicted_ns"]["high"]
+    assert checked
+
+
+def test_production_is_not_followed_on_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(ROOT / "fixtures" / "recorded" / "loader_halved_before.json.gz")
+    argv = (trace, "--shrink", "class:input=0.5", "--model", "queue:8")
+    assert "does not go with --model queue" in out_of(capsys, *argv, code=2)
+
+
+@pytest.mark.parametrize("question", [("--rank",), ("--target", "1ms")])
+def test_options_of_a_selection_are_refused_where_nothing_is_selected(
+    capsys: pytest.CaptureFixture[str], question: tuple[str, ...]
+) -> None:
+    for option in (("--side", "host"), ("--self",), ("--with-launch",)):
+        assert "are about a selection" in out_of(capsys, TRACE, *question, *option, code=2)
+
+
+def test_class_of_waits_is_the_same_on_its_only_side(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(SIMULATED / "item_sync.json.gz")
+    both = [data_of(capsys, trace, "--shrink", "class:sync=0", *side) for side in ((), ("--side", "host"))]
+    assert both[0]["saving_ns"] == both[1]["saving_ns"]
+    assert both[0]["matched"] == both[1]["matched"]
+
+
+def test_amounts_are_told_per_activity_and_nested_ranges_are_part_of_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`aten::linear` runs three times in each of five steps, with aten::addmm nested in it."""
+    words = flat(out_of(capsys, HOST_BOUND, "--set", "aten::linear=1us", "--side", "host"))
+    assert "the 20 activities of aten::linear take 1.00 µs each" in words

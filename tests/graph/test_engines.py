@@ -117,7 +117,7 @@ def test_step_waits_for_all_its_boundary_needed_even_where_the_sink_would_end_so
         event("cuda_runtime", "cudaStreamSynchronize", (2, 47), HOST),
     ]
     view = Trace(trace(chrome), Options(StepOptions(Boundary.HOST))).view()
-    saving = step_alone(view, free(view)).baseline()
+    saving = step_alone(view, free(view), required=view.required).baseline()
     # launched at 1, with the gap of 1 behind its launch
     assert (view.step.elapsed_ns, length_us(view, saving)) == (48_000, 42)
 

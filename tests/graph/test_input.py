@@ -6,6 +6,7 @@ The simulator runs workers, prefetching and jitter with the change really made; 
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -17,8 +18,8 @@ from scripts.simulator import kineto, truth
 from scripts.simulator.change import Change
 from scripts.simulator.engine import simulate
 from scripts.simulator.scenarios import SCENARIOS
-from stepcrit.errors import UsageError
-from stepcrit.graph.input import loop_of, waits_after
+from stepcrit.graph.input import READY_NS as READY_RECORDED_NS
+from stepcrit.graph.input import Loop, loop_of
 from stepcrit.graph.schedule import GapPolicy, forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import Int64Array
@@ -44,6 +45,26 @@ def loop(*spans: tuple[int, int], work: int = 3, name: str = FETCH) -> StepGraph
 def bound(count: int = 5) -> StepGraph:
     """Every 10 µs a batch comes; the loop waits 7 for it and works 3."""
     return loop(*((10 * i, 10 * i + 7) for i in range(count)))
+
+
+@dataclass(frozen=True)
+class Waits:
+    """What each fetch takes after a change, from optimistic to conservative, in ns."""
+
+    observed_ns: Int64Array
+    least_ns: Int64Array
+    most_ns: Int64Array
+    production_seen: bool
+
+
+def waits_after(view: StepGraph, factor: Fraction, ready_ns: int = READY_RECORDED_NS) -> Waits:
+    """The waits if producing a batch took `factor` times as long and nothing else changed."""
+    found = loop_of(view)
+    assert found is not None
+    loop, dur = Loop(view, found.rows, ready_ns), view.built.graph.dur_ns
+    ends: tuple[GapPolicy, GapPolicy] = ("edge", "join")
+    least, most = (loop.waits(factor, policy, dur, view.delays(policy)) for policy in ends)
+    return Waits(loop.took_ns, least, np.maximum(most, least), loop.production_seen)
 
 
 def durations(view: StepGraph, wait_ns: Int64Array) -> Int64Array:
@@ -192,15 +213,13 @@ def test_durations_move_the_time_of_the_fetches_and_no_other() -> None:
         pytest.param(loop((0, 7), (10, 17), name="aten::empty"), id="no loader"),
     ],
 )
-def test_where_no_production_can_be_told_the_question_is_refused(view: StepGraph) -> None:
-    with pytest.raises(UsageError, match="how long they take over a batch is not known"):
-        waits_after(view, Fraction(1, 2))
+def test_where_no_production_can_be_told_there_is_no_loop_to_follow(view: StepGraph) -> None:
+    assert loop_of(view) is None
 
 
-def test_fetches_of_several_threads_are_refused() -> None:
+def test_fetches_of_several_threads_are_not_followed() -> None:
     events = [event("user_annotation", FETCH, (10 * i, 10 * i + 7), (1, 1 + i % 2)) for i in range(4)]
-    with pytest.raises(UsageError, match="several threads"):
-        waits_after(Trace(trace(events), Options()).view(), Fraction(1, 2))
+    assert loop_of(Trace(trace(events), Options()).view()) is None
 
 
 def test_a_fetch_written_twice_counts_once() -> None:

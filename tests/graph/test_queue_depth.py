@@ -61,6 +61,18 @@ def test_without_enough_long_and_prompt_calls_no_depth_is_claimed(
     assert full_depth(submissions(*rows)) == 0, why
 
 
+def test_long_calls_of_which_half_return_late_show_nothing() -> None:
+    """Six of twelve return 11 after their place is free: something else holds calls at that depth too."""
+    rows: list[tuple[int, int, int]] = []
+    free, done = 0, 1
+    for i in range(14):
+        start, done = free, done + 40
+        released = rows[i - 2][2] + 12 * (i % 2) if i >= 2 else 0
+        free = max(start + 1, released)
+        rows.append((start, free, done))
+    assert full_depth(submissions(*rows)) == 0
+
+
 def test_seven_waiting_calls_are_enough() -> None:
     """The other side of each limit above."""
     assert full_depth(submissions(*calls(7, 2))) == 2

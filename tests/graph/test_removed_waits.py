@@ -11,7 +11,8 @@ from stepcrit.graph.replay import Saving
 from stepcrit.graph.select import select
 from stepcrit.graph.selector import parse_selector
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.session import Options, Trace
+from stepcrit.model.steps import Boundary
+from stepcrit.session import Options, StepOptions, Trace
 from tests.asking import analyze
 from tests.builders import event, trace
 
@@ -102,3 +103,44 @@ def test_class_of_waits_matches_nothing_where_nothing_waits() -> None:
     view = Trace(trace([event("cpu_op", "py", (0, 9))]), Options()).view()
     with pytest.raises(UsageError, match="nothing matches"):
         select(view, parse_selector("class:sync"))
+
+
+def test_two_removals_each_take_their_own_wait_along() -> None:
+    """Two synchronizes, each behind a kernel of its own; without both the host never waits.
+
+    host  l1 0..2  sync 2..54 (k1 4..50, return 4)  l2 54..56  sync 56..108 (k2 58..104)  end 108..118
+    """
+    view = Trace(
+        trace(
+            [
+                event("cuda_runtime", "cudaLaunchKernel", (0, 2), correlation=1),
+                event("cpu_op", "first", (2, 54)),
+                event("cuda_runtime", "cudaDeviceSynchronize", (2, 54)),
+                event("cuda_runtime", "cudaLaunchKernel", (54, 56), correlation=2),
+                event("cpu_op", "second", (56, 108)),
+                event("cuda_runtime", "cudaDeviceSynchronize", (56, 108)),
+                event("cpu_op", "end", (108, 118)),
+                event("kernel", "k1", (4, 50), (0, 7), correlation=1, stream=7),
+                event("kernel", "k2", (58, 104), (0, 7), correlation=2, stream=7),
+                event("user_annotation", "ProfilerStep#1", (0, 118)),
+            ]
+        ),
+        Options(StepOptions(Boundary.HOST)),
+    ).view()
+    both = [parse_change("remove", name) for name in ("first", "second")]
+    assert analyze(view, both, How(side="both")).predicted_ns == (14_000, 14_000)
+
+
+def test_call_that_is_much_shorter_submits_no_earlier_than_a_normal_delay_allows() -> None:
+    """A call of 100 at a tenth: 90 less, of which at most 20 may lie behind the submission."""
+    view = Trace(
+        trace(
+            [
+                event("cpu_op", "op", (0, 110)),
+                event("cuda_runtime", "cudaLaunchKernel", (5, 105), correlation=1),
+                event("kernel", "k", (108, 150), (0, 7), correlation=1, stream=7),
+            ]
+        ),
+        Options(),
+    ).view()
+    assert saving(view, "shrink", "cudaLaunchKernel=0.1") == Saving(70_000, 90_000)

@@ -127,7 +127,7 @@ def test_result_says_why_nothing_changes(rows: list[Row], why: str) -> None:
 
 
 def test_activity_that_a_wait_split_shrinks_as_a_whole() -> None:
-    """The collective [1, 51] is split at 41 by what overlaps it: 25 less come off its last parts first."""
+    """The collective [1, 51] is split at 41 by what overlaps it, and keeps the overlap."""
     args = {"Collective name": "allreduce", "In msg nelems": MEGA, "Out msg nelems": MEGA, "dtype": "Float"}
     chrome = [
         event("cpu_op", "op", (0, 4), HOST),
@@ -141,7 +141,7 @@ def test_activity_that_a_wait_split_shrinks_as_a_whole() -> None:
     parts = view.built.graph.row == view.trace.events.name.tolist().index(row)
     assert sorted(view.built.graph.dur_ns[parts].tolist()) == [10_000, 40_000]
     found = faster_links(view, Model("comm", faster=Fraction(2), alpha_ns=0))
-    assert found.low_ns[parts].tolist() == [25_000, 0]
+    assert found.low_ns[parts].tolist() == [15_000, 10_000]
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,12 @@ def test_slack_of_the_host_leaves_room_for_the_latency_that_its_launch_would_hav
     call = int(graph.src[into_last][0])
     assert (view.node_name(len(graph) - 1), int(graph.end_ns[call])) == ("last", 151_000)
     assert int(view.slack.total_ns[call]) == 51_000
+
+
+def test_floor_is_part_of_the_usual_delay() -> None:
+    """Of the 4 from launch to start a floor of 1 is the edge's own: what it brings is 4 all the same."""
+    raw = launches(5).trace
+    view = Trace(raw, Options(floors={EdgeKind.LAUNCH: 1_000})).view()
+    assert view.usual_delays[EdgeKind.LAUNCH] == 4_000
+    saving = analyze(view, [parse_change("shrink", "long=0")]).saving
+    assert saving.join_ns == 106_000 - 55_000

@@ -110,3 +110,12 @@ def test_family_is_summed_up_by_its_median_and_worst() -> None:
     some = [Outcome("x", 100, 100, truth) for truth in (100, 80, 125)]
     row = row_of("simulated", "family", some)
     assert (row.cases, row.inside_share, row.median_error, row.worst_error) == (3, 1 / 3, 0.2, 0.25)
+
+
+def test_a_part_of_the_table_never_replaces_the_whole() -> None:
+    before = (ROOT / "README.md").read_bytes()
+    for arguments in (["--readme", "--part", "recorded"], ["--readme", "--jobs", "1"]):
+        with pytest.raises(SystemExit) as stop:
+            SCRIPT["main"](arguments)
+        assert "--readme takes all parts" in str(stop.value)
+    assert (ROOT / "README.md").read_bytes() == before

@@ -121,7 +121,7 @@ def _claim_all(scene: Scene, claims: Claims, taken: Submissions, depth: int, wai
     for i in range(depth, len(taken.call)):
         call, src = int(taken.call[i]), int(taken.last[i - depth])
         start, end, until = int(taken.start_ns[i]), int(taken.end_ns[i]), int(released[i])
-        if call in waited or until > end:
+        if call in waited:
             continue
         if inside[i]:
             # What the call did of itself before it had to wait is still its own.
