@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepcrit.graph.change import Applied, Change, Options, Scope, apply_changes
-from stepcrit.graph.replay import POLICIES, Replayer, Variant, replayer
+from stepcrit.graph.replay import POLICIES, Replayer, Saving, Variant, replayer
 from stepcrit.graph.schedule import GapPolicy
 from stepcrit.graph.select import Selection
 from stepcrit.graph.selector import Selector
@@ -84,6 +84,7 @@ class _Case:
     ) -> None:
         self.view, self.replay, self.selector, self.options = view, replay, selector, options
         self.scope = Scope(None if replay.period_count else replay.changeable)
+        self.known: dict[int, Saving] = {}
         # A boundary is felt to the ns, a mean period only beyond what steps differ by.
         self.felt_ns = replay.period_ns // FELT_SHARE if replay.period_count else 0
 
@@ -94,9 +95,12 @@ class _Case:
 
     def later(self, more_ns: int, policy: GapPolicy) -> int:
         """By how much the step grows, in ns: as a what-if with that amount would tell."""
-        applied = self.applied(more_ns)
-        delays = {p: applied.delays(self.view, p) for p in POLICIES}
-        saving = self.replay.read(self.replay.earlier(Variant(applied.dur_ns, delays)), settled=True)
+        if more_ns not in self.known:
+            applied = self.applied(more_ns)
+            delays = {p: applied.delays(self.view, p) for p in POLICIES}
+            ends = self.replay.earlier(Variant(applied.dur_ns, delays))
+            self.known[more_ns] = self.replay.read(ends, settled=True)
+        saving = self.known[more_ns]
         return -(saving.join_ns if policy == "join" else saving.edge_ns)
 
     def slope(self, policy: GapPolicy) -> Slope:

@@ -10,11 +10,13 @@ import glob
 import os
 import tomllib
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from stepcrit.errors import UsageError, quoted
 
 CONFIG = "stepcrit.toml"
+SHOWN = 5
 LONGEST = 4096
 """A path of more characters is none that we wrote."""
 
@@ -88,18 +90,20 @@ def _configured() -> str:
     found = sorted({str(path) for one in patterns for path in _matching(one)})
     if len(found) == 1:
         return found[0]
-    have = ", ".join(map(quoted, found[:5])) + (" …" if len(found) > 5 else "")
-    what = f"names {len(found)} traces: {have}" if found else "names no trace that is there"
+    have = ", ".join(map(quoted, found[:SHOWN])) + (" …" if len(found) > SHOWN else "")
+    what = f"names several traces: {have}" if found else "names no trace that is there"
     raise UsageError(f"{CONFIG} {what}", do="name one on the command line")
 
 
 def _matching(pattern: str) -> list[Path]:
-    """Files that a path or glob means, from here."""
+    """Files that a path or glob means, from here; of many, enough to say so."""
+    if os.path.isfile(pattern):  # noqa: PTH113 - a string is enough
+        return [Path(pattern)]
     try:
-        found = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)  # noqa: PTH110, PTH207 - absolute ones too
+        found = (one for one in glob.iglob(pattern, recursive=True) if os.path.isfile(one))  # noqa: PTH113, PTH207 - absolute ones too
+        return [Path(one) for one in islice(found, SHOWN + 1)]
     except ValueError:  # no path at all
         return []
-    return [Path(one) for one in found if os.path.isfile(one)]  # noqa: PTH113 - the same
 
 
 def told(path: str, source: str) -> str:

@@ -47,13 +47,9 @@ class TraceGraph:
         return int(self.number[i]) if i >= 0 else NONE
 
     def parts_of(self, rows: Iterable[int]) -> list[int]:
-        """Every node of the given device rows, in order."""
-        found: set[int] = set()
-        for row in rows:
-            first, last = int(self.first_node[row]), int(self.last_node[row])
-            # Between the parts of one activity lie nodes of others, and never many.
-            found |= {v for v in range(first, last + 1) if v >= 0 and self.graph.row[v] == row}
-        return sorted(found)
+        """The first and the last part of each of the given device rows."""
+        found = {int(self.last_node[row]) for row in rows} | {int(self.first_node[row]) for row in rows}
+        return sorted(found - {NONE})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,11 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from stepcrit.graph.models import Model
 from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.collectives import Collective, link_collectives
 from stepcrit.model.arrays import Int64Array
+from stepcrit.model.graph import Graph, NodeKind
 
 Series = tuple[str, str, str]
 """Collectives that differ in size alone: name, group, element type."""
@@ -97,8 +100,9 @@ def faster_links(view: StepGraph, model: Model, dur_ns: Int64Array | None = None
     graph = view.built.graph
     dur = graph.dur_ns if dur_ns is None else dur_ns
     low, high = dur.copy(), dur.copy()
+    parts_of = _parts_by_row(graph)
     for one in known:
-        nodes = view.built.parts_of([one.row])
+        nodes = parts_of[one.row]
         now = int(dur[nodes].sum())
         part = parts[one.row] * now // length[one.row] if length[one.row] else 0
         least, most = after(part, _start_up(one, part, model, fits), model.faster)
@@ -121,6 +125,14 @@ def faster_links(view: StepGraph, model: Model, dur_ns: Int64Array | None = None
         unfitted,
         _why_not(len(every), len(known)),
     )
+
+
+def _parts_by_row(graph: Graph) -> dict[int, Int64Array]:
+    """The device nodes of each event row, in order."""
+    nodes = np.flatnonzero(graph.kind >= NodeKind.KERNEL)
+    nodes = nodes[np.argsort(graph.row[nodes], kind="stable")]
+    each = np.split(nodes, np.flatnonzero(np.diff(graph.row[nodes])) + 1)
+    return {int(graph.row[some[0]]): some for some in each if some.size}
 
 
 def size_of(one: Collective) -> int:

@@ -62,11 +62,12 @@ def test_trace_of_the_project_goes_before_the_last(place: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("toml", "says"),
     [
-        ('[check]\ntraces = ["a.gz", "b.gz"]', "names 2 traces: 'a.gz', 'b.gz'"),
+        ('[check]\ntraces = ["a.gz", "b.gz"]', "names several traces: 'a.gz', 'b.gz'"),
         ('[check]\ntraces = "*.json"', "names no trace that is there"),
         ("[check]\ntraces = [1]", "is no list of paths"),
         ("[check\n", "cannot be read"),
-        ('[check]\ntraces = ["/**", "\\u0000"]', "names no trace"),
+        ('[check]\ntraces = ["/nosuch/**", "\\u0000"]', "names no trace"),
+        ('[check]\ntraces = "/**"', "names several traces"),  # and is not searched to its end
     ],
 )
 def test_file_that_names_no_one_trace_is_wrong_use(
