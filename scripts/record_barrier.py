@@ -17,9 +17,9 @@ from pathlib import Path
 
 import torch
 from record_pairs import FEATURES, ROWS, Trainer
-from record_session import Loop, output_option
+from record_session import Loop, output_option, start_ranks
 from record_turns import record_in_turns
-from torch import distributed, multiprocessing
+from torch import distributed
 from torch.profiler import record_function
 
 WORLD = 2
@@ -69,9 +69,8 @@ def run_rank(rank: int, store: str, out: Path) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    """Start the ranks, with a store that no other process can meet."""
-    with tempfile.TemporaryDirectory() as folder:
-        multiprocessing.spawn(run_rank, args=(f"{folder}/store", options.out), nprocs=WORLD)
+    """Start the ranks."""
+    start_ranks(run_rank, WORLD, options.out)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from record_session import Loop, Plan, output_option, record, save_periods, step_periods
-from torch import distributed, multiprocessing, nn
+from record_session import Loop, Plan, output_option, record, save_periods, start_ranks, step_periods
+from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import record_function
 
@@ -73,9 +72,8 @@ def run_rank(rank: int, store: str, out: Path) -> None:
 
 
 def main(options: argparse.Namespace) -> None:
-    """Start the ranks, with a store that no other process can meet."""
-    with tempfile.TemporaryDirectory() as folder:
-        multiprocessing.spawn(run_rank, args=(f"{folder}/store", options.out), nprocs=WORLD)
+    """Start the ranks."""
+    start_ranks(run_rank, WORLD, options.out)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrub import Json, read_trace, scrub, write_trace, write_whole
+from torch import multiprocessing
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, schedule
 
@@ -26,6 +27,12 @@ Loop = Callable[[int, Callable[[], object]], None]
 RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "recorded"
 SETTLING_STEPS = 10
 MEASURED_STEPS = 80
+
+
+def start_ranks(run_rank: Callable[[int, str, Path], None], world: int, out: Path) -> None:
+    """Run `(rank, store, out)` in a process for each rank, with a store that no other process can meet."""
+    with tempfile.TemporaryDirectory() as folder:
+        multiprocessing.spawn(run_rank, args=(f"{folder}/store", out), nprocs=world)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from stepcrit.graph.models import Model
 from stepcrit.graph.newpath import new_path
 from stepcrit.graph.replay import POLICIES, Ends, Replayer, Saving, Variant, never_less, replayer
 from stepcrit.graph.search import least_share
-from stepcrit.graph.select import together
+from stepcrit.graph.select import Selection, together
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.graph.transfer import Transfer, faster_links
 from stepcrit.model.arrays import Int64Array
@@ -216,12 +217,16 @@ class _Case:
         found = faster_links(self.view, links, applied.dur_ns)
         return Variant(found.high_ns, delays, applied.production, found.low_ns)
 
+    @cached_property
+    def everything(self) -> Selection:
+        """All that any change selects, each thing once."""
+        return together(self.view, self.applied(self.question.changes).selections)
+
     def taken(self, shares: Sequence[Fraction]) -> list[Variant]:
         """The schedule with shares of everything selected taken away, each thing once."""
-        changes, launches = self.question.changes, self.options.with_launch
-        everything = together(self.view, self.applied(changes).selections)
-        less = (replace(changes[0], operation="scale", factor=1 - share) for share in shares)
-        put_on = (put(self.view, [one], [everything], self.scope, with_launch=launches) for one in less)
+        first, launches = self.question.changes[0], self.options.with_launch
+        less = (replace(first, operation="scale", factor=1 - share) for share in shares)
+        put_on = (put(self.view, [one], [self.everything], self.scope, with_launch=launches) for one in less)
         return [self.variant(one) for one in put_on]
 
     def at_most(self) -> tuple[Ends, Ends]:

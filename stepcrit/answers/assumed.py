@@ -12,7 +12,7 @@ from stepcrit.graph.input import loop_of
 from stepcrit.graph.models import Model
 from stepcrit.graph.replay import replayer
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.link.presence import Platform, platform_of
+from stepcrit.link.presence import Platform, Use, platform_of, presence
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventKind
 from stepcrit.model.graph import EdgeKind
@@ -21,14 +21,18 @@ from stepcrit.model.section import Section
 ORDER = "every thread and queue keeps its recorded order and dependencies"
 KERNELS = "kernels keep their durations: no contention, no other clocks, no other kernel choice"
 OPERATORS = "operators keep their durations: no contention, no other clocks"
+UNRECORDED = (
+    "device work was not recorded: waiting for it counts as host time, a change is of the host alone, and the "
+    "prediction does not hold where the device decides"
+)
 KERNELS_BESIDE_COMM = (
     "but for communication beside them kernels keep their durations: no other clocks, no other choice"
 )
 
 
-def assumed_section(view: StepGraph, sure: Sure, models: Sequence[Model] = ()) -> Section:
+def assumed_section(assumed: Sequence[str], sure: Sure) -> Section:
     """What a prediction assumes, and how sure it is: the last table of each such answer."""
-    lines = (*(say("{}", text(words)) for words in assumptions(view, models)), *sure_lines(sure))
+    lines = (*(say("{}", text(words)) for words in assumed), *sure_lines(sure))
     return Section("Assumed", notes=lines, topic="trust")
 
 
@@ -48,6 +52,8 @@ def assumptions(view: StepGraph, models: Sequence[Model] = ()) -> tuple[str, ...
 
 def _of_kernels(view: StepGraph, *, beside_comm: bool) -> str:
     """What else takes the time it took."""
+    if presence(view.trace, view.links).use == Use.NOT_RECORDED:
+        return UNRECORDED
     if not view.trace.events.is_kind(*DEVICE_KINDS).any():
         return OPERATORS
     return KERNELS_BESIDE_COMM if beside_comm else KERNELS

@@ -46,7 +46,7 @@ def answer(
     told = [(row, row.gains) for row in found.rows if row.gains and row.gains.takes_over is not None]
     if by == "collective":  # the rest is no collective to be made faster
         told = [pair for pair in told if pair[0].name not in (OTHER_WORK, UNTRACKED)]
-    sure = sure_of(view)
+    sure, assumed = sure_of(view), assumptions(view)
     data = {
         "claim": "modelled",
         "step": view.step.label,
@@ -55,7 +55,7 @@ def answer(
         "interventions": [_row_data(row, gains) for row, gains in told],
         "saving_is_mean_of_periods": found.period_count,
         "looked_at": found.looked_at,
-        "assumptions": list(assumptions(view)),
+        "assumptions": list(assumed),
         "trust": sure_data(sure),
         "options": dict(settings or {}),
     }
@@ -63,7 +63,7 @@ def answer(
     blocks = (
         *([opening] if opening.notes else []),
         _section(view, found, told),
-        assumed_section(view, sure),
+        assumed_section(assumed, sure),
     )
     return Document("whatif-rank", (input_of(view),), blocks, data, findings(view), nulls_of(data, NULLS))
 

@@ -42,11 +42,12 @@ def answer(
         UsageError: the selector matches nothing, or gaps alone.
     """
     found, sure = room.analyze(view, selector, options), sure_of(view)
+    assumed = assumptions(view)
     selection = found.selection
     told = (*_told(view, found), *say_settings(settings or {}))
     blocks = (
         Section("Room", notes=told, claim="modelled", topic="inject"),
-        assumed_section(view, sure),
+        assumed_section(assumed, sure),
     )
     data = {
         "claim": "modelled",
@@ -61,7 +62,7 @@ def answer(
         },
         "free_ns": {"low": found.least.free_ns, "high": found.most.free_ns},
         "cost_per_ns": {"low": found.most.cost, "high": found.least.cost},
-        "assumptions": list(assumptions(view)),
+        "assumptions": list(assumed),
         "trust": sure_data(sure),
         "options": dict(settings or {}),
     }

@@ -50,11 +50,11 @@ def answer(
         UsageError: the trace does not record what to group by.
     """
     found = target.analyze(view, by, target_ns)
-    sure = sure_of(view)
+    sure, assumed = sure_of(view), assumptions(view)
     blocks: list[Block] = [
         Section("", notes=tuple(_opening(view, found, settings or {})), topic="target"),
         *([_alone(found)] if found.alone else []),
-        assumed_section(view, sure),
+        assumed_section(assumed, sure),
     ]
     data = {
         "claim": "modelled",
@@ -68,7 +68,7 @@ def answer(
         "most": _way_data(found.most) if found.most else None,
         "nothing_left_ns": found.nothing_left_ns,
         "left": [{"name": label, "on_path_ns": n} for label, n in found.left],
-        "assumptions": list(assumptions(view)),
+        "assumptions": list(assumed),
         "trust": sure_data(sure),
         "options": dict(settings or {}),
     }

@@ -78,6 +78,7 @@ class _Answer:
     result: whatif.WhatIf
     bounds: Bounds
     sure: Sure
+    assumed: Sequence[str]
     points: Sequence[tuple[float, Saving]]
     target_ns: int | None
     target_share: Fraction | None
@@ -110,7 +111,7 @@ def answer(
         blocks.append(_takes_over(view, result))
     if told.points:
         blocks.append(_curve_section(told.points))
-    blocks.append(assumed_section(view, told.sure, question.models))
+    blocks.append(assumed_section(told.assumed, told.sure))
     data = {**_data(told), "options": dict(settings or {})}
     return Document("whatif", (input_of(view),), tuple(blocks), data, findings(view), nulls_of(data, NULLS))
 
@@ -126,6 +127,7 @@ def _answer(view: StepGraph, question: Question, wanted: Wanted) -> _Answer:
         result,
         bounds.analyze(view, result.asked, free=free),
         sure_of(view),
+        assumptions(view, question.models),
         whatif.curve(view, question) if wanted.curve and question.changes else (),
         wanted.target_ns,
         target_share,
@@ -153,9 +155,6 @@ def in_words(change: Change, selection: Selection, *, calls: int = 0) -> Sentenc
     host = bool(selection.host_count or calls) or untracked
     kept = "host" if not host else "" if selection.device_count else "device"
     rest = f"; {kept} time unchanged" if kept else ""
-    if change.operation in ("set", "add"):  # amounts are per activity, and what is nested is part of one
-        n = len(np.unique(selection.activity))
-        parts = [f"{n} {plural(n, 'activity', 'activities')}"]
     how, amount = _how(change, on_device=bool(selection.device_count))
     return say(
         "the {} of {} " + how + "{}",
@@ -360,7 +359,7 @@ def _data(told: _Answer) -> dict[str, Any]:
         },
         "model": "+".join(model.name for model in result.question.models) or "order",
         "models": [model_data(view, result, model) for model in result.question.models],
-        "assumptions": list(assumptions(view, result.question.models)),
+        "assumptions": list(told.assumed),
         "trust": sure_data(told.sure),
     }
 

@@ -17,6 +17,8 @@ from stepcrit.errors import UsageError, quoted
 
 CONFIG = "stepcrit.toml"
 SHOWN = 5
+"""So many of several traces are named."""
+
 LONGEST = 4096
 """A path of more characters is none that we wrote."""
 

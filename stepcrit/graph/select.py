@@ -37,7 +37,7 @@ class Selection:
         entry: the stretch itself, an index into the view's stretches; ascending, each once.
         activity: what the entry is a part of: entries of one activity (a kernel, an operator's call with
             what is nested in it, a piece of untracked time) have the same number.
-        device_count, host_count: distinct device activities and host ranges.
+        device_count, host_count: distinct device activities, and host ranges with what is nested in them.
         gap_nodes: nodes whose gap is selected (classes of gaps only).
         wait_nodes: returns of blocking calls that are selected: were the call gone, it would not wait.
         total_ns: sum of the entries (and gaps).
@@ -101,11 +101,13 @@ def within(view: StepGraph, selection: Selection, nodes: BoolArray) -> Selection
 
 def together(view: StepGraph, selections: Sequence[Selection], *more: Int64Array) -> Selection:
     """Selections as one, and more entries; what several mean counts once."""
-    entry = np.unique(np.concatenate([*(s.entry for s in selections), *more]))
+    every = view.stretches
+    entry, first = np.unique(np.concatenate([*(s.entry for s in selections), *more]), return_index=True)
+    activity = np.concatenate([*(s.activity for s in selections), *(every.piece[one] for one in more)])[first]
     gaps, waits = (
         np.logical_or.reduce([getattr(s, name) for s in selections]) for name in ("gap_nodes", "wait_nodes")
     )
-    return _of(view, entry, view.stretches.piece[entry], gaps, waits)
+    return _of(view, entry, activity, gaps, waits)
 
 
 def _of(
@@ -122,7 +124,7 @@ def _of(
         entry,
         activity,
         len(np.unique(row[on_device])),
-        len(np.unique(row[~on_device & (row >= 0)])),
+        len(np.unique(activity[~on_device & (row >= 0)])),
         gap_nodes,
         wait_nodes,
         int(length.sum() + view.built.arrivals.gap_ns[gap_nodes].sum()),

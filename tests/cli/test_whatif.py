@@ -586,6 +586,29 @@ def test_class_of_waits_is_the_same_on_its_only_side(capsys: pytest.CaptureFixtu
 def test_amounts_are_told_per_activity_and_nested_ranges_are_part_of_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`aten::linear` runs three times in each of five steps, with aten::addmm nested in it."""
+    """`aten::linear` runs once for each of four layers in each of five steps, with aten::addmm nested in it."""
     words = flat(out_of(capsys, HOST_BOUND, "--set", "aten::linear=1us", "--side", "host"))
-    assert "the 20 activities of aten::linear take 1.00 µs each" in words
+    assert "the 20 host ranges of aten::linear take 1.00 µs each" in words
+    data = data_of(capsys, HOST_BOUND, "--set", "aten::linear=1us", "--side", "host")
+    assert (data["matched"]["activities"], data["changes"][0]["host_ranges"]) == (20, 20)
+
+
+def test_work_that_was_not_recorded_is_said_to_be_missing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A job that launches on a device, recorded without device activities: host time is all there is."""
+    with gzip.open(HOST_BOUND) as stream:
+        raw = json.loads(stream.read())
+    raw["traceEvents"] = [
+        e for e in raw["traceEvents"] if not str(e.get("cat", "")).startswith(("kernel", "gpu_"))
+    ]
+    file = tmp_path / "host_only.json"
+    file.write_text(json.dumps(raw), encoding="utf-8")
+    for question in (
+        ("--shrink", "aten::mm=0.5"),
+        ("--rank",),
+        ("--target", "1us"),
+        ("--inject", "aten::mm"),
+    ):
+        assert "device work was not recorded" in flat(out_of(capsys, str(file), *question))
+    assert "not recorded" not in flat(out_of(capsys, HOST_BOUND, "--rank"))
