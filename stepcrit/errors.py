@@ -8,7 +8,8 @@
     │   ├── PointerInputError         a Git LFS pointer, not the trace itself
     │   ├── BrokenInputError          not JSON, cut off, or not gzip after all
     │   ├── ForeignInputError         well-formed, but no torch.profiler trace
-    │   └── UnusableInputError        a trace without what this question needs
+    │   ├── UnusableInputError        a trace without what this question needs
+    │   └── LimitInputError           it asks for more than a limit allows
     ├── PartialError              4   answered only in part, and `--strict` was given
     ├── OutputError               5   the result could not be written
     └── InternalError            70   a broken promise of ours: please report it
@@ -83,6 +84,12 @@ class UnusableInputError(InputError):
     """The trace lacks the events that this question needs."""
 
     code = "SC306"
+
+
+class LimitInputError(InputError):
+    """Reading on would take more than a limit allows."""
+
+    code = "SC307"
 
 
 class PartialError(StepcritError):

@@ -19,6 +19,7 @@ from stepcrit.graph.scene import Rules
 from stepcrit.graph.schedule import check_replay, lags, observe
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.ingest import read_trace
+from stepcrit.ingest.limits import Limits, default_limits
 from stepcrit.link.fetches import fetch_rows
 from stepcrit.link.linker import link
 from stepcrit.link.steps import StepOptions, find_steps
@@ -43,6 +44,8 @@ class Options:
         device_only: leave the host out of the graph.
         floors: "none", "auto", or edge class -> ns.
         full: one host node per change of owner (more nodes, same answers).
+        salvage: use what is left of a trace that has lost more than a twentieth.
+        limits: the most that is read of an input; None: the defaults, which are lower in CI.
     """
 
     steps: StepOptions = field(default_factory=StepOptions)
@@ -50,6 +53,8 @@ class Options:
     device_only: bool = False
     floors: str | Mapping[EdgeKind, int] = "none"
     full: bool = False
+    salvage: bool = False
+    limits: Limits | None = None
 
     def told(self) -> dict[str, object]:
         """The options that change numbers, for an answer to repeat."""
@@ -239,17 +244,21 @@ def load(source: str | os.PathLike[str] | BinaryIO, options: Options | None = No
     """Read a trace and understand it.
 
     Args:
-        source: a path (plain or gzip), a folder with one trace, a binary stream, or "-" for stdin.
+        source: a path (plain, gzip or zstd), a folder with one trace, a binary stream, or "-" for stdin.
         options: boundary, strictness and so on.
 
     Raises:
         InputError: the input is not a usable torch.profiler trace; the message says what it is.
-        PartialError: with `strict`, the reader had to leave events out.
+        PartialError: with `strict`, the reader had to repair or leave out something; or the file changed meanwhile.
+        UsageError: the input is compressed with zstd, which needs an extra.
     """
     options = options or Options()
-    raw = read_trace(source)
-    if options.strict and raw.meta.dropped:
-        reasons = ", ".join(f"{n} {why}" for why, n in sorted(raw.meta.dropped.items()))
+    limits = options.limits or default_limits(os.environ)
+    raw = read_trace(source, limits=limits, salvage=options.salvage)
+    odd = [(harm.count, str(harm.harm)) for harm in raw.meta.damage]
+    odd += [(n, why) for why, n in sorted(raw.meta.dropped.items())]
+    if options.strict and odd:
+        reasons = ", ".join(f"{n} {why}" for n, why in odd)
         raise PartialError(
             f"events were left out or repaired: {reasons}",
             where=raw.meta.source,

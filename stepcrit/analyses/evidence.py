@@ -313,12 +313,12 @@ def _nesting(f: _Facts) -> Check:
 
 
 def _losses(f: _Facts) -> Check:
-    dropped = sum(f.trace.meta.dropped.values())
+    dropped = sum(f.trace.meta.dropped.values()) + sum(harm.count for harm in f.trace.meta.damage)
     unknown = sum(f.trace.meta.unknown_cats.values())
     return Check(
         "E113", "events understood", State.OK if not dropped + unknown else State.WARN,
         _seen(f"{{}} event{_s(dropped)} left out or repaired, {{}} of unknown category", dropped, unknown),
-        "they are kept out of every number", "none needed; stepcrit doctor --json lists the reasons",
+        "what was left out is in no number; what was repaired is", "none needed; the reasons are below, by their L code",
     )  # fmt: skip
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stepcrit.analyses.evidence import Check, State, analyze
+from stepcrit.answers.findings import of_reading
 from stepcrit.answers.words import count, name, plural, say, text
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.events import HOST_KINDS
 from stepcrit.model.links import Links
 from stepcrit.model.section import Block, Column, Document, Finding, Input, Section, Sentence, Unit, Value
 from stepcrit.model.steps import Steps
-from stepcrit.model.trace import RawTrace
+from stepcrit.model.trace import RawTrace, TraceMeta
 from stepcrit.units import count_text, ns_text, share_text
 
 _ACTIVITIES = {
@@ -67,6 +68,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         _checks_section(checks),
         Section("Can be answered", notes=(_capabilities(checks, has_host=has_host),)),
         *_fixes(checks),
+        *_reading(meta),
         Section("How to record", notes=tuple(say("{}", text(line)) for line in program), topic="recording"),
     )
     data = {
@@ -84,6 +86,19 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         ],
         "dialect": list(meta.dialect),
         "dropped": dict(sorted(meta.dropped.items())),
+        "damage": [
+            {
+                "harm": harm.harm.name.lower(),
+                "words": str(harm.harm),
+                "count": harm.count,
+                "first_byte": None if harm.first_byte < 0 else harm.first_byte,
+                "first_line": None if harm.first_line < 0 else harm.first_line,
+                "excerpt": harm.excerpt,
+            }
+            for harm in meta.damage
+        ],
+        "lost_share": meta.lost_share,
+        "skipped": [{"name": file, "why": why} for file, why in meta.skipped],
         "unknown_categories": dict(sorted(meta.unknown_cats.items())),
         "phases": dict(sorted(meta.phases.items())),
         "graph_notes": dict(sorted((notes or {}).items())),
@@ -151,6 +166,19 @@ def _words(value: Value) -> str:
 def _raw_text(value: Value) -> str:
     """A number unrounded, for machines."""
     return f"{value.raw} ns" if value.unit == Unit.NS else str(value.raw)
+
+
+def _reading(meta: TraceMeta) -> list[Section]:
+    """What was wrong with the file itself, by code."""
+    met = of_reading(meta)
+    if not met:
+        return []
+    lines = [
+        Sentence(f"{{}} {one.what.template}", (Value(one.code, Unit.TEXT), *one.what.values)) for one in met
+    ]
+    if meta.lost_share:
+        lines.append(say("{} of the input could not be used", Value(meta.lost_share, Unit.SHARE)))
+    return [Section("The file", notes=tuple(lines), topic="salvage")]
 
 
 ABLE = {State.OK: "yes", State.WARN: "no", State.MISSING: "no", State.NOT_APPLICABLE: "n/a"}

@@ -6,7 +6,8 @@ from stepcrit.answers.words import count, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.graph import EdgeKind, Evidence, Note
-from stepcrit.model.section import Finding
+from stepcrit.model.section import Finding, Sentence
+from stepcrit.model.trace import Damage, Harm, TraceMeta
 
 CODES = {
     Note.NO_LAUNCH: "G201",
@@ -27,18 +28,16 @@ CODES = {
 }
 """Notes of the graph's construction (methods 0.4: nothing is dropped or clamped silently)."""
 
+SHOWN = 5
+"""So many of several files are named."""
+
 TIMING_LIMIT = 0.10
 """Above this share of the path, dependencies by timing alone are worth a warning."""
 
 
 def findings(view: StepGraph) -> tuple[Finding, ...]:
     """Everything a reader should know about the input before trusting a number."""
-    meta, found = view.trace.meta, []
-    for why, n in sorted(meta.dropped.items()):
-        found.append(Finding("L101", say("{} ({}×)", text(why), count(n)), n))
-    for cat, n in sorted(meta.unknown_cats.items()):
-        what = say("unknown category {} ({}×): kept out of every number", text(cat), count(n))
-        found.append(Finding("L102", what, n))
+    found = list(of_reading(view.trace.meta))
     for note, n in sorted(view.built.graph.notes.items()):
         found.append(Finding(CODES[Note(note)], say("{} ({}×)", text(note), count(n)), n))
     segments = view.segments
@@ -55,6 +54,42 @@ def findings(view: StepGraph) -> tuple[Finding, ...]:
             )
         )
     return tuple(found)
+
+
+def of_reading(meta: TraceMeta) -> tuple[Finding, ...]:
+    """What reading the file met."""
+    found = [Finding(_code_of(damage.harm), _damage_words(damage), damage.count) for damage in meta.damage]
+    for why, n in sorted(meta.dropped.items()):
+        found.append(Finding("L101", say("{} ({}×)", text(why), count(n)), n))
+    for cat, n in sorted(meta.unknown_cats.items()):
+        what = say("unknown category {} ({}×): kept out of every number", text(cat), count(n))
+        found.append(Finding("L102", what, n))
+    if meta.skipped:
+        others = ", ".join(f"{name} ({why})" for name, why in meta.skipped[:SHOWN])
+        more = ", …" if len(meta.skipped) > SHOWN else ""
+        what = say("not traces, in the same folder: {}{}", text(others), text(more))
+        found.append(Finding("L106", what, len(meta.skipped)))
+    return tuple(found)
+
+
+def _code_of(harm: Harm) -> str:
+    """Repaired, lost, or the input itself stops or is damaged."""
+    if harm in (Harm.CUT, Harm.PACK_CUT, Harm.PACK_BAD):
+        return "L105"
+    return "L104" if harm.is_loss else "L103"
+
+
+def _damage_words(damage: Damage) -> Sentence:
+    """What was wrong, how often, and where first."""
+    if damage.first_byte < 0:
+        return say("{} ({}×)", text(damage.harm), count(damage.count))
+    return say(
+        "{} ({}×; first at byte {}, line {})",
+        text(damage.harm),
+        count(damage.count),
+        count(damage.first_byte),
+        count(damage.first_line),
+    )
 
 
 def _to_know(view: StepGraph) -> str:

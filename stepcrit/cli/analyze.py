@@ -13,9 +13,11 @@ from stepcrit.cli.options import (
     FloorsOpt,
     FormatOpt,
     JsonOpt,
+    LimitOpt,
     OptimizerRegexOpt,
     OutputOpt,
     PathArg,
+    SalvageOpt,
     StepOpt,
     StepRegexOpt,
     StrictOpt,
@@ -47,6 +49,8 @@ def analyze(
         typer.Option("--stream", help="Explain the idle time of this stream alone.", show_default=False),
     ] = None,
     strict: StrictOpt = False,
+    salvage: SalvageOpt = False,
+    limit: LimitOpt = None,
     floors: FloorsOpt = "none",
     device_only: DeviceOnlyOpt = False,
     step_regex: StepRegexOpt = None,
@@ -69,6 +73,8 @@ def analyze(
         strict=strict,
         floors=floors,
         device_only=device_only,
+        salvage=salvage,
+        limits=limit,
     )
     view = load(path, options).view(step)
     emit(

@@ -13,9 +13,11 @@ from stepcrit.cli.options import (
     FloorsOpt,
     FormatOpt,
     JsonOpt,
+    LimitOpt,
     OptimizerRegexOpt,
     OutputOpt,
     PathArg,
+    SalvageOpt,
     StepOpt,
     StepRegexOpt,
     StrictOpt,
@@ -39,6 +41,8 @@ def critical(
     full: Annotated[bool, typer.Option("--full", help="Every run and every join.")] = False,
     boundary: BoundaryOpt = None,
     strict: StrictOpt = False,
+    salvage: SalvageOpt = False,
+    limit: LimitOpt = None,
     floors: FloorsOpt = "none",
     device_only: DeviceOnlyOpt = False,
     step_regex: StepRegexOpt = None,
@@ -61,6 +65,8 @@ def critical(
         strict=strict,
         floors=floors,
         device_only=device_only,
+        salvage=salvage,
+        limits=limit,
     )
     if around:
         options = replace(

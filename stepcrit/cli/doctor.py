@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from stepcrit.cli.options import FormatOpt, JsonOpt, OutputOpt, PathArg, StrictOpt, session_options
+from stepcrit.cli.options import (
+    FormatOpt,
+    JsonOpt,
+    LimitOpt,
+    OutputOpt,
+    PathArg,
+    SalvageOpt,
+    StrictOpt,
+    session_options,
+)
 from stepcrit.cli.output import emit
 
 
 def doctor(
     path: PathArg,
     strict: StrictOpt = False,
+    salvage: SalvageOpt = False,
+    limit: LimitOpt = None,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -21,7 +32,7 @@ def doctor(
     from stepcrit.errors import UnusableInputError  # noqa: PLC0415
     from stepcrit.session import load  # noqa: PLC0415
 
-    trace = load(path, session_options(strict=strict))
+    trace = load(path, session_options(strict=strict, salvage=salvage, limits=limit))
     try:
         notes = dict(trace.built.graph.notes)
     except UnusableInputError:

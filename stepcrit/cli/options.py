@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +36,8 @@ class BoundaryName(StrEnum):
 PathArg = Annotated[
     str,
     typer.Argument(
-        help="A trace (JSON, plain or gzip), a folder with one trace, or - for stdin.", show_default=False
+        help="A trace (JSON, plain, gzip or zstd), a folder with one trace, or - for stdin.",
+        show_default=False,
     ),
 ]
 OptionalPathArg = Annotated[
@@ -73,6 +75,17 @@ StrictOpt = Annotated[
     bool,
     typer.Option("--strict", help="No dependency on timing alone; a partial input is an error (exit 4)."),
 ]
+SalvageOpt = Annotated[
+    bool, typer.Option("--salvage", help="Use what is left of a trace that has lost more than 5 %.")
+]
+LimitOpt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        help="Raise a limit on the input: text=32GiB, ratio=600, value=128MiB, names=1GiB, events=1000000000.",
+        show_default=False,
+    ),
+]
 FloorsOpt = Annotated[
     str,
     typer.Option(
@@ -103,19 +116,23 @@ def session_options(
     strict: bool = False,
     floors: str = "none",
     device_only: bool = False,
+    salvage: bool = False,
+    limits: list[str] | None = None,
 ) -> Options:
     """The options as the session takes them.
 
     Raises:
-        UsageError: a pattern or a floor cannot be read.
+        UsageError: a pattern, a floor or a limit cannot be read.
     """
+    from stepcrit.ingest.limits import default_limits, parse_limits  # noqa: PLC0415
     from stepcrit.session import Boundary, Options, StepOptions  # noqa: PLC0415 - numpy loads here
 
     for pattern in (step_regex, optimizer_regex):
         _check_pattern(pattern)
     steps = StepOptions(Boundary(boundary.value) if boundary else None, step_regex, optimizer_regex)
     named = floors if floors in ("none", "auto") else parse_floors(floors)
-    return Options(steps, strict, device_only, named)
+    allowed = parse_limits(default_limits(os.environ), tuple(limits or ()))
+    return Options(steps, strict, device_only, named, salvage=salvage, limits=allowed)
 
 
 def parse_floors(words: str) -> dict[EdgeKind, int]:

@@ -15,9 +15,11 @@ from stepcrit.cli.options import (
     FloorsOpt,
     FormatOpt,
     JsonOpt,
+    LimitOpt,
     OptimizerRegexOpt,
     OptionalPathArg,
     OutputOpt,
+    SalvageOpt,
     StepOpt,
     StepRegexOpt,
     StrictOpt,
@@ -137,6 +139,8 @@ def whatif(
     step: StepOpt = None,
     boundary: BoundaryOpt = None,
     strict: StrictOpt = False,
+    salvage: SalvageOpt = False,
+    limit: LimitOpt = None,
     floors: FloorsOpt = "none",
     device_only: DeviceOnlyOpt = False,
     step_regex: StepRegexOpt = None,
@@ -174,6 +178,8 @@ def whatif(
         strict=strict,
         floors=floors,
         device_only=device_only,
+        salvage=salvage,
+        limits=limit,
     )
     source, why = trace_meant(path)
     tell(told(source, why))

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from stepcrit.ingest.limits import NAME_CHARS, over
 from stepcrit.model.arrays import NONE, Int32Array, Int64Array
+
+
+class Room:
+    """How many characters of distinct words an input may still bring."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._left = limit
+
+    def take(self, word: str) -> None:
+        """Make room for one more word.
+
+        Raises:
+            LimitInputError: there is none.
+        """
+        self._left -= len(word)
+        if self._left < 0:
+            raise over("names", "The distinct names are longer together than is allowed", self._limit)
 
 
 class Interner(dict[Any, int]):
@@ -17,17 +36,22 @@ class Interner(dict[Any, int]):
         table: the values in their written form, by number.
     """
 
-    def __init__(self, written: Callable[[Any], Any], *known: Any) -> None:
+    def __init__(self, written: Callable[[Any], Any], *known: Any, room: Room | None = None) -> None:
         super().__init__((value, number) for number, value in enumerate(known))
         self.table = list(known)
         self._written = written
+        self._room = room
 
     def __missing__(self, key: object) -> int:
         value = self._written(key)
         if value not in self:
+            if self._room:
+                self._room.take(value)
             self[value] = len(self.table)
             self.table.append(value)
-        self[key] = code = self[value]
+        code = self[value]
+        if not (isinstance(key, str) and len(key) > NAME_CHARS):  # a name that was cut is not kept whole here
+            self[key] = code
         return code
 
     def codes(self, values: Iterable[object]) -> Int32Array:
@@ -76,5 +100,20 @@ def _int64(value: int | str) -> int:
 
 
 def label(value: object) -> str:
-    """A name, pid or tid as it is shown: null is the empty text."""
-    return "" if value is None else str(value)
+    """A name, pid or tid as it is shown: null is the empty text, and none is longer than NAME_CHARS."""
+    text = "" if value is None else str(value)
+    if len(text) <= NAME_CHARS:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{text[: NAME_CHARS - 18]}… {digest}"
+
+
+UNDECODABLE = "<undecodable>"
+
+
+def name_label(value: object) -> str:
+    """A name as it is shown; those of which nothing can be read are one, for they may be as many as the events."""
+    text = label(value)
+    if "\ufffd" in text and not any(char.isalnum() for char in text):
+        return UNDECODABLE
+    return text

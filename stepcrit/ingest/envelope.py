@@ -2,37 +2,43 @@
 
 Events leave in lists of a few megabytes of text. Where to cut is found by a pattern that cannot
 match inside a JSON string; when a cut turns out wrong (an argument that looks like an event, the
-end of the array), the window is split again by `split`, which follows strings and brackets.
+end of the array), the window is split again by `split`, which follows strings and brackets. Where
+that fails too the text is damaged: the events of the window are read one by one by `rescue`, and
+the walk goes on strictly behind them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from stepcrit.errors import BrokenInputError, EmptyInputError
-from stepcrit.ingest.split import after_space, split, value_end
+from stepcrit.ingest.damage import DamageLog, Place
+from stepcrit.ingest.limits import Limits, over
+from stepcrit.ingest.refusal import STOPS, Refusals
+from stepcrit.ingest.repair import repair
+from stepcrit.ingest.rescue import BOUNDARY, START, EventDecoder, Rescuer, first_harm, is_utf8
+from stepcrit.ingest.split import split, value_end
+from stepcrit.ingest.window import Window
+from stepcrit.model.trace import Harm
 
 Event = TypeVar("Event")
 
-_BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|args|attr|bp|s)"\s*:)')
-_BYTE = re.compile(r"\(byte (\d+)\)")
 _TAIL_BYTES = 1 << 14
-_BOM = b"\xef\xbb\xbf"
 _SAMPLE_BYTES = 2048
+_HEAD_BYTES = 1 << 16
+_LOOK_AHEAD = 256
+_HEADER_KEY = re.compile(
+    rb',\s*(?="(?:traceEvents|schemaVersion|deviceProperties|computeProperties|distributedInfo|baseTimeNanoseconds|'
+    rb"displayTimeUnit|traceName|trace_id|host_?name|record_shapes|with_stack|with_flops|with_modules|profile_memory|"
+    rb'INFO|WARNING|ERROR|\w+_version)"\s*:)'
+)
+"""Where a member of the document begins whose key profilers are known to write."""
 
-
-class EventDecoder(Protocol[Event]):
-    """What turns text into events."""
-
-    def many(self, text: bytes) -> list[Event]:
-        """Decode a JSON array. Raises what msgspec raises."""
-
-    def one(self, text: bytes) -> Event:
-        """Decode one value, whatever its type. Raises msgspec.DecodeError if it is not JSON."""
+_FIRST_EVENT = re.compile(rb'\{\s*"ph"\s*:')
 
 
 class Document(Generic[Event]):
@@ -45,245 +51,327 @@ class Document(Generic[Event]):
         sample: some of the first text of the list of events.
     """
 
-    def __init__(self, read: Callable[[int], bytes], decoder: EventDecoder[Event], chunk_bytes: int) -> None:
+    def __init__(
+        self,
+        read: Callable[[int], bytes],
+        decoder: EventDecoder[Event],
+        chunk_bytes: int,
+        log: DamageLog,
+        limits: Limits,
+    ) -> None:
         self.is_array = False
         self.header: dict[str, bytes] = {}
         self.keys: list[str] = []
         self.sample = b""
-        self._read = read
         self._decoder = decoder
-        self._chunk_bytes = chunk_bytes
-        self._text = b""
-        self._at = 0  # everything before it is dealt with
-        self._offset = 0  # of _text[0] in the document
-        self._at_end = False
+        self._log = log
+        self._limits = limits
+        self._header_bytes = 0
+        self._window = Window(read, chunk_bytes, limits.value)
+        self._refuse = Refusals(self._window)
+        self._rescuer = Rescuer(self._window, decoder, log)
         self._after_comma = False
 
     def events(self) -> Iterator[list[Event]]:
         """Yield the events in file order; the header is complete when this is exhausted.
 
+        What is damaged is told to the log.
+
         Raises:
             EmptyInputError: there is nothing but white space.
-            BrokenInputError: the text is not JSON, or it stops early.
+            BrokenInputError: the text is no JSON at all.
+            LimitInputError: one value is larger than is allowed.
         """
-        self._skip_bom()
-        first = self._peek()
+        self._window.skip_bom()
+        first = self._window.peek()
         if not first:
             raise EmptyInputError(
                 "The input is empty.", do="Check that the trace was written and copied in full."
             )
-        if first == b"[":
+        if first not in b"{[":
+            self._find_head()
+        elif first == b"[":
             self.is_array = True
+        if self.is_array:
+            self._window.at += first == b"["
             yield from self._array()
-        elif first == b"{":
-            yield from self._object()
         else:
-            raise self._broken("This is not JSON: it starts with neither { nor [", self._at)
-        if self._peek():
-            raise self._broken("Something follows the end of the JSON", self._at)
+            yield from self._object()
+            if "ph" in self.header:
+                yield from self._headless()
+        self._after_end()
+
+    def _find_head(self) -> None:
+        """Begin at the first event of a text that has lost its head, if it has one."""
+        window = self._window
+        error = self._refuse.broken(
+            "This is not JSON: it starts with neither { nor [",
+            window.at,
+            "Give a trace from torch.profiler (prof.export_chrome_trace).",
+        )
+        while not (start := _FIRST_EVENT.search(window.text, window.at)) and len(window.text) < _HEAD_BYTES:
+            if not window.grow():
+                break
+        if not start:
+            raise error
+        self._log.blame(error)
+        self._log.add(Harm.HEAD, window.place, window.at, lost=start.start() - window.at)
+        window.at = start.start()
+        self.is_array = True
+
+    def _headless(self) -> Iterator[list[Event]]:
+        """Read on where the document turned out to be one event: the text before it is missing."""
+        window = self._window
+        members = (msgspec.json.encode(key) + b":" + value for key, value in self.header.items())
+        event = b"{" + b",".join(members) + b"}"
+        self._log.blame(self._refuse.broken("The document begins inside its list of events", 0))
+        self._log.add(Harm.HEAD, lambda _: Place(0, 1, ""))
+        self.is_array, self.header, self.keys = True, {}, []
+        window.at += window.peek() == b","
+        yield [self._decoder.one(event)]
+        if window.peek():
+            yield from self._array()
+
+    def _after_end(self) -> None:
+        """What follows the end of the document is no part of it."""
+        window = self._window
+        if not window.peek():
+            return
+        self._log.blame(self._refuse.broken("Something follows the end of the JSON", window.at))
+        self._log.add(Harm.AFTER, window.place, window.at)
+        self._log.lost_bytes += window.skip_rest()
 
     # --- the top level ---------------------------------------------------------------------
 
     def _object(self) -> Iterator[list[Event]]:
         """Walk the members of the document."""
-        self._at += 1
-        more = self._peek() != b"}"
+        window = self._window
+        window.at += 1
+        more = window.peek() != b"}"
+        if not more:
+            window.at += 1
         while more:
-            key = self._key()
-            if key == "traceEvents" and key in self.keys:
-                raise self._broken("There are two lists of traceEvents", self._at)
-            self.keys.append(key)
-            if key == "traceEvents" and self._peek() == b"[":
+            key = ""
+            try:
+                key = self._key()
+                is_list = self._is_list(key)
+                if not is_list:
+                    self._keep(key, self._value())
+            except BrokenInputError as error:
+                more = self._skip_section(error, key)
+                continue
+            if is_list:
+                window.at += 1
                 yield from self._array()
-            else:
-                self.header[key] = self._value()
-            more = self._peek() == b","
-            if more:
-                self._at += 1
-        self._expect(b"}")
+            more = self._has_more()
+
+    def _is_list(self, key: str) -> bool:
+        """Note a member's key; tells whether its value, which comes next, is the list of events."""
+        if key == "traceEvents" and key in self.keys:
+            raise self._refuse.broken("There are two lists of traceEvents", self._window.at)
+        self.keys.append(key)
+        return key == "traceEvents" and self._window.peek() == b"["
+
+    def _has_more(self) -> bool:
+        """Step over what follows a member; tells whether another one does."""
+        window = self._window
+        mark = window.peek()
+        if mark in (b",", b"}"):
+            window.at += 1
+            return mark == b","
+        if mark:
+            return self._skip_section(self._refuse.broken("'}' was expected", window.at), "")
+        return self._skip_section(self._refuse.truncated(), "")
+
+    def _skip_section(self, error: BrokenInputError, key: str) -> bool:
+        """Move to the next member that is known, behind a damaged value of `key`; tells whether there is one."""
+        self._log.blame(error)
+        window = self._window
+        while not (found := _HEADER_KEY.search(window.text, window.at)) and window.grow():
+            pass
+        end = found.start() if found else len(window.text)
+        if not found and error.what.startswith(STOPS):
+            if not self._log.has(Harm.CUT):
+                self._log.add(Harm.CUT, window.place, end, lost=end - window.at)
+        elif not self._mended(key, window.text[window.at : end]):
+            self._log.add(Harm.SECTION, window.place, window.at, lost=end - window.at)
+        window.at = found.end() if found else end
+        return found is not None
+
+    def _mended(self, key: str, text: bytes) -> bool:
+        """Keep a header value that can be set right; `text` may hold the end of the document as well."""
+        if not key or key == "traceEvents":
+            return False
+        value = text.rstrip() if self._window.at + len(text) < len(self._window.text) else _without_end(text)
+        made = repair(value)
+        if not made:
+            return False
+        self._keep(key, made[0])
+        for harm in sorted(made[1]):
+            self._log.add(harm, self._window.place, self._window.at + first_harm(value, harm))
+        return True
+
+    def _keep(self, key: str, text: bytes) -> None:
+        """Keep a header value, within the limit."""
+        self._header_bytes += len(text)
+        if self._header_bytes > self._limits.value:
+            raise over("value", "The header of the JSON is larger than is allowed", self._limits.value)
+        self.header[key] = text
 
     def _key(self) -> str:
         """Read a member's name and its colon."""
-        if self._peek() not in {b'"', b""}:
-            raise self._broken("A key was expected", self._at)
+        window = self._window
+        if window.peek() not in {b'"', b""}:
+            raise self._refuse.broken("A key was expected", window.at)
         text = self._value()
         try:
             key = msgspec.json.decode(text, type=str)
         except msgspec.DecodeError as error:
-            raise self._malformed(error, text, self._at - len(text)) from error
+            raise self._refuse.malformed(error, text, window.at - len(text)) from error
         self._expect(b":")
         return key
 
     def _value(self) -> bytes:
         """Read the text of one value, and check that it is JSON."""
-        self._peek()
-        while (end := value_end(self._text, self._at, at_end=self._at_end)) < 0:
-            was_at_end = self._at_end
-            if not self._grow() and was_at_end:
-                raise self._misread(b"") or self._truncated()
-        text = self._text[self._at : end]
+        window = self._window
+        window.peek()
+        while (end := value_end(window.text, window.at, at_end=window.at_end)) < 0:
+            was_at_end = window.at_end
+            if not window.grow() and was_at_end:
+                raise self._refuse.misread(b"") or self._refuse.truncated()
+        text = window.text[window.at : end]
         try:
             msgspec.json.decode(text, type=msgspec.Raw)
+            text.decode()
         except msgspec.DecodeError as error:
-            raise self._malformed(error, text, self._at) from error
+            raise self._refuse.malformed(error, text, window.at) from error
+        except UnicodeDecodeError as error:
+            raise self._refuse.not_utf8(text, window.at) from error
         except RecursionError:
             text = b"null"  # nothing we know is nested like this
-        self._at = end
+        window.at = end
         return text
 
     def _expect(self, mark: bytes) -> None:
         """Step over one punctuation mark."""
-        found = self._peek()
+        found = self._window.peek()
         if not found:
-            raise self._truncated()
+            raise self._refuse.truncated()
         if found != mark:
-            raise self._broken(f"'{mark.decode()}' was expected", self._at)
-        self._at += 1
+            raise self._refuse.broken(f"'{mark.decode()}' was expected", self._window.at)
+        self._window.at += 1
 
     # --- the events ------------------------------------------------------------------------
 
     def _array(self) -> Iterator[list[Event]]:
-        """Walk a list of events, in chunks."""
-        self._at += 1
-        self._peek()
+        """Walk a list of events, in chunks; the window stands behind its `[`."""
+        window = self._window
+        window.peek()
         self._after_comma = closed = False
         while not closed:
-            self._fill()
-            text, start = self._text, self._at
+            window.fill()
+            text, start, before = window.text, window.at, window.position
             events = self._quick()
             if events is None:
-                events, closed = self._exact()
-            if not self.sample and self._text is text:
-                self.sample = text[start : min(self._at, start + _SAMPLE_BYTES)]
+                events, closed = self._carefully()
+            self.sample = self.sample or text[start : start + min(window.position - before, _SAMPLE_BYTES)]
             if events:
                 yield events
 
     def _quick(self) -> list[Event] | None:
         """Decode up to the last event boundary in the window, if that is what it seems."""
-        cut = _last_boundary(self._text, self._at)
+        window = self._window
+        cut = _last_boundary(window.text, window.at)
         if cut is None:
             return None
+        text = self._list_of(window.at, cut[0])
+        if not is_utf8(text):
+            return None
         try:
-            events = self._decoder.many(self._list_of(self._at, cut[0]))
+            events = self._decoder.many(text)
         except (msgspec.DecodeError, RecursionError):
             return None
-        self._at, self._after_comma = cut[1], True
+        window.at, self._after_comma = cut[1], True
         return events
+
+    def _carefully(self) -> tuple[list[Event], bool]:
+        """Decode what `_quick` could not: exactly, and where that fails event by event."""
+        try:
+            events, closed = self._exact()
+        except BrokenInputError as error:
+            self._log.blame(error)
+        else:
+            return events, closed and not self._goes_on()
+        events, closed = self._rescuer.events(is_array=self.is_array, after_comma=self._after_comma)
+        self._after_comma = self._rescuer.after_comma
+        return events, closed
+
+    def _goes_on(self) -> bool:
+        """Whether an event follows the bracket that seemed to end the list: then a comma was meant."""
+        window = self._window
+        window.peek()
+        while len(window.text) - window.at < _LOOK_AHEAD and window.grow():
+            pass
+        if not START.match(window.text, window.at):
+            return False
+        self._log.blame(self._refuse.broken("An event follows the end of the list", window.at))
+        self._log.add(Harm.COMMA, window.place, window.at)
+        return True
 
     def _exact(self) -> tuple[list[Event], bool]:
         """Decode every complete element of the window; the flag tells that the list has ended."""
-        parts = split(self._text, self._at, at_end=self._at_end, after_comma=self._after_comma)
-        events = self._decode(parts.bounds)
+        window = self._window
+        parts = split(window.text, window.at, at_end=window.at_end, after_comma=self._after_comma)
         if parts.malformed_at >= 0:
-            raise self._broken("The JSON is malformed: ',' or ']' was expected", parts.malformed_at)
+            raise self._refuse.broken("The JSON is malformed: ',' or ']' was expected", parts.malformed_at)
         # The Chrome trace format lets a bare list end in a comma, and anywhere between two events.
         if parts.closed and parts.dangling and not self.is_array:
-            raise self._broken("The JSON is malformed: a comma before ']'", parts.used - 1)
-        self._at, self._after_comma = parts.used, parts.dangling
+            raise self._refuse.broken("The JSON is malformed: a comma before ']'", parts.used - 1)
+        events = self._decode(parts.bounds)
+        window.at, self._after_comma = parts.used, parts.dangling
         if parts.closed or parts.bounds:
             return events, parts.closed
-        misread = self._misread(b"[")
+        misread = self._refuse.misread(b"[")
         if misread:
             raise misread
-        was_at_end = self._at_end
-        if self._grow() or not was_at_end:
+        was_at_end = window.at_end
+        if window.grow() or not was_at_end:
             return events, False
-        if self.is_array and not self._peek():
+        if self.is_array and not window.peek():
             return events, True
-        raise self._truncated()
+        raise self._refuse.truncated()
 
     def _decode(self, bounds: list[tuple[int, int]]) -> list[Event]:
         """Decode elements in one go, or one by one when some are not what an event should be."""
         if not bounds:
             return []
         start, end = bounds[0][0], bounds[-1][1]
+        text = self._list_of(start, end)
+        if not is_utf8(text):
+            raise self._refuse.not_utf8(self._window.text[start:end], start)
         try:
-            return self._decoder.many(self._list_of(start, end))
+            return self._decoder.many(text)
         except (msgspec.ValidationError, RecursionError):
             return [self._decode_one(*bound) for bound in bounds]
         except msgspec.DecodeError as error:
-            raise self._malformed(error, self._text[start:end], start, lead=1) from error
+            raise self._refuse.malformed(error, self._window.text[start:end], start, lead=1) from error
 
     def _decode_one(self, start: int, end: int) -> Event:
         """Decode one element."""
-        text = self._text[start:end]
+        text = self._window.text[start:end]
         try:
             return self._decoder.one(text)
         except msgspec.DecodeError as error:
-            raise self._malformed(error, text, start) from error
+            raise self._refuse.malformed(error, text, start) from error
 
     def _list_of(self, start: int, end: int) -> bytes:
         """A piece of the window as a JSON list."""
-        return b"".join((b"[", memoryview(self._text)[start:end], b"]"))
+        return b"".join((b"[", memoryview(self._window.text)[start:end], b"]"))
 
-    # --- the window ------------------------------------------------------------------------
 
-    def _fill(self) -> None:
-        """Have a chunk of text in the window, if there is that much left."""
-        while len(self._text) - self._at < self._chunk_bytes and self._grow():
-            pass
-
-    def _grow(self) -> bool:
-        """Read on, doubling what is left so that no text is looked at more than twice."""
-        left = len(self._text) - self._at
-        block = self._read(max(self._chunk_bytes - left, left, 1))
-        self._at_end = not block
-        self._text = self._text[self._at :] + block
-        self._offset += self._at
-        self._at = 0
-        return bool(block)
-
-    def _peek(self) -> bytes:
-        """Move over white space and return the next byte, or nothing at the end."""
-        while True:
-            self._at = after_space(self._text, self._at)
-            if self._at < len(self._text) or not self._grow():
-                return self._text[self._at : self._at + 1]
-
-    def _skip_bom(self) -> None:
-        """Move over a byte order mark."""
-        while len(self._text) < len(_BOM) and self._grow():
-            pass
-        if self._text.startswith(_BOM):
-            self._at = len(_BOM)
-
-    # --- refusals --------------------------------------------------------------------------
-
-    def _broken(self, what: str, position: int, do: str = "") -> BrokenInputError:
-        """An error about a position of the window."""
-        return BrokenInputError(f"{what}.", where=f"byte {self._offset + position} of the JSON text", do=do)
-
-    def _truncated(self) -> BrokenInputError:
-        """An error about text that stops."""
-        advice = "The trace was cut off while it was written or copied: record it or copy it again."
-        return self._broken("The JSON stops before its end", len(self._text), advice)
-
-    def _misread(self, lead: bytes) -> BrokenInputError | None:
-        """The error in text that seems to stop only because a stray quote swaps inside and outside."""
-        text = lead + self._text[self._at :]
-        try:
-            msgspec.json.decode(text, type=msgspec.Raw)
-        except msgspec.DecodeError as error:
-            found = _BYTE.search(str(error))
-            # At the very end it is only a number that the end cuts.
-            if found and int(found[1]) < len(text):
-                return self._malformed(error, text[len(lead) :], self._at, lead=len(lead))
-        except RecursionError:
-            pass
-        return None
-
-    def _malformed(
-        self, error: msgspec.DecodeError, text: bytes, start: int, *, lead: int = 0
-    ) -> BrokenInputError:
-        """An error about text that is not JSON, with advice for the ways traces are known to break."""
-        message = str(error).removeprefix("JSON is malformed: ")
-        if "truncated" in message:  # a bare word, cut: only the decoder knows that it is one
-            return self._truncated()
-        found = _BYTE.search(message)
-        inside = int(found[1]) - lead if found else _first_bad_utf8(text)
-        around = text[max(0, inside - 1) : inside + 8]
-        what = f"The JSON is malformed: {_BYTE.sub('', message).strip()}"
-        return self._broken(what, start + inside, _advice(message, around))
+def _without_end(text: bytes) -> bytes:
+    """Text without the brace that ends the document."""
+    return text.rstrip().removesuffix(b"}").rstrip()
 
 
 def _last_boundary(text: bytes, start: int) -> tuple[int, int] | None:
@@ -291,33 +379,10 @@ def _last_boundary(text: bytes, start: int) -> tuple[int, int] | None:
     tail = _TAIL_BYTES
     while True:
         last = None
-        for last in _BOUNDARY.finditer(text, max(start, len(text) - tail)):  # noqa: B007 - the last is wanted
+        for last in BOUNDARY.finditer(text, max(start, len(text) - tail)):  # noqa: B007 - the last is wanted
             pass
         if last:
             return last.start() + 1, last.end()
         if tail >= len(text) - start:
             return None
         tail *= 8
-
-
-def _first_bad_utf8(text: bytes) -> int:
-    """Where `text` stops being UTF-8."""
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return 0
-
-
-def _advice(message: str, around: bytes) -> str:
-    """What to do about malformed JSON of a known make."""
-    if "escape" in message:
-        return (
-            "The file has unescaped Windows backslashes in its names (PyTorch 1.12 and 1.13 on Windows write them): "
-            "record with a newer PyTorch, or without with_stack."
-        )
-    if re.search(rb"(?i)\b(nan|inf)", around):
-        return "The file holds NaN or Infinity, which JSON has not: replace them by null."
-    if "UTF-8" in message:
-        return "Re-encode the file as UTF-8."
-    return "Check that the file is complete and was not edited by hand."

@@ -5,66 +5,121 @@ from __future__ import annotations
 import os
 from typing import BinaryIO
 
-from stepcrit.errors import InputError
+from stepcrit.errors import BrokenInputError, EmptyInputError, InputError
 from stepcrit.ingest import sniff
 from stepcrit.ingest.dialect import Features, is_torch, words_of
 from stepcrit.ingest.envelope import Document
+from stepcrit.ingest.limits import Limits, over
 from stepcrit.ingest.metadata import read_header
 from stepcrit.ingest.rows import Event, RowCollector, RowDecoder
 from stepcrit.ingest.source import Source, open_source
 from stepcrit.ingest.tables import Tables, build_tables
 from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind, EventTable
-from stepcrit.model.trace import RawTrace, TraceMeta
+from stepcrit.model.trace import Harm, RawTrace, TraceMeta
 
 CHUNK_BYTES = 1 << 20
 """Text decoded at a time. 256 KiB to 8 MiB are equally fast, but the structs of a chunk take eight
 times its text: at 1 MiB the peak is 0.6 to 1.4 times the JSON (traces of 15 to 64 MB), at 4 MiB up to 3.4 times."""
 
+LOSS_LIMIT = 0.05
+"""A trace that has lost a larger part is read only where that is asked for."""
 
 _KINETO_KEYS = frozenset(
     {"schemaVersion", "deviceProperties", "computeProperties", "baseTimeNanoseconds", "distributedInfo"}
 )
 
 
-def read_trace(source: str | os.PathLike[str] | BinaryIO, *, chunk_bytes: int = CHUNK_BYTES) -> RawTrace:
+def read_trace(
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    chunk_bytes: int = CHUNK_BYTES,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    salvage: bool = False,
+) -> RawTrace:
     """Read one torch.profiler trace.
+
+    Text that is no JSON is repaired where its meaning is clear; events that cannot be read are left out. What
+    was done is told by `meta.damage`.
 
     Args:
         source: a path, a folder that holds one trace, a binary stream, or "-" for standard input.
-            Plain JSON and gzip are told apart by their first bytes.
+            Plain JSON, gzip and zstd are told apart by their first bytes.
         chunk_bytes: how much text to decode at a time.
+        limits: the most that may be read.
+        salvage: use what is left of a trace that has lost more than LOSS_LIMIT of its text.
 
     Returns:
         The trace's label and its events as read-only columns.
 
     Raises:
         InputError: one of its subclasses, when the input is missing, empty, broken or no such trace.
+        PartialError: the file was changed while it was read.
+        UsageError: it is compressed with zstd, which an extra reads that is not installed.
     """
-    with open_source(source) as opened:
+    with open_source(source, limits) as opened:
         try:
-            return _read(opened, chunk_bytes)
+            return _read(opened, chunk_bytes, limits, salvage=salvage)
         except InputError as error:
             error.where = f"{opened.name}, {error.where}" if error.where else opened.name
             raise
 
 
-def _read(source: Source, chunk_bytes: int) -> RawTrace:
+def _read(source: Source, chunk_bytes: int, limits: Limits, *, salvage: bool) -> RawTrace:
     """Sniff, walk, tabulate, label."""
-    sniff.refuse_bytes(source.peek(sniff.HEAD_BYTES))
+    head = source.peek(sniff.HEAD_BYTES)
+    if source.log.error and not head:
+        raise _holds_nothing(source, source.log.error)
+    sniff.refuse_bytes(head)
     decoder = RowDecoder()
-    document: Document[Event] = Document(source.read, decoder, chunk_bytes)
-    collected = RowCollector(decoder)
+    document: Document[Event] = Document(source.read, decoder, chunk_bytes, source.log, limits)
+    collected = RowCollector(decoder, limits.names)
     for events in document.events():
         collected.take(events)
+        if collected.count > limits.events:
+            raise over("events", "There are more events than are allowed", limits.events)
+    if source.log.error and not collected.count:
+        raise source.log.error
     tables = build_tables(collected)
     if not _is_trace(document, collected, tables.events):
         raise sniff.foreign(document.header, document.sample, tables.events.cats)
+    lost_share = _lost_share(source)
+    if lost_share > LOSS_LIMIT and not salvage:
+        raise _too_much(source, lost_share, collected.count)
     return RawTrace(
-        meta=_meta(source, document, collected, tables),
+        meta=_meta(source, document, collected, tables, lost_share),
         events=tables.events,
         flows=tables.flows,
         memory=tables.memory,
+    )
+
+
+def _holds_nothing(source: Source, error: BrokenInputError) -> InputError:
+    """The error about a compressed stream that gives no text at all."""
+    if source.log.has(Harm.PACK_CUT):
+        return EmptyInputError(
+            f"The {source.compression} stream stops before it holds anything.",
+            do="Check that the trace was written and copied in full.",
+        )
+    return error
+
+
+def _lost_share(source: Source) -> float:
+    """The part of the input that nothing came of: of its text, or of its bytes where they would not unpack."""
+    of_text = source.log.lost_bytes / max(source.json_bytes, 1)
+    return max(of_text, source.log.lost_input_bytes / max(source.input_bytes, 1))
+
+
+def _too_much(source: Source, lost_share: float, count: int) -> BrokenInputError:
+    """The error about a trace that has lost too much."""
+    cause = source.log.error
+    what = cause.what if cause else f"The input is damaged: {source.log.found[0].harm}."
+    kept = f"{count:,} event{'' if count == 1 else 's'} can be read".replace(",", " ")
+    advice = f"{cause.do} " if cause and cause.do else ""
+    return BrokenInputError(
+        f"{what} {lost_share:.0%} of the input cannot be used; {kept}.",
+        where=cause.where if cause else "",
+        do=f"{advice}To use what is left: --salvage.",
     )
 
 
@@ -77,7 +132,9 @@ def _is_trace(document: Document[Event], collected: RowCollector, events: EventT
     return is_torch(events.cats, events.names)
 
 
-def _meta(source: Source, document: Document[Event], collected: RowCollector, tables: Tables) -> TraceMeta:
+def _meta(
+    source: Source, document: Document[Event], collected: RowCollector, tables: Tables, lost_share: float
+) -> TraceMeta:
     """The label: what the header says, and what reading met."""
     header = read_header(document.header)
     base_ns = max(header.base_ns, 0)
@@ -113,6 +170,9 @@ def _meta(source: Source, document: Document[Event], collected: RowCollector, ta
         dropped={reason: count for reason, count in sorted(collected.dropped.items()) if count},
         unknown_cats=dict(sorted(tables.unknown_cats.items())),
         notes=header.notes,
+        damage=source.log.found,
+        lost_share=lost_share,
+        skipped=source.skipped,
     )
 
 

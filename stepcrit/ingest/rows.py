@@ -24,7 +24,7 @@ from stepcrit.ingest.arguments import (
     Number,
     unusable,
 )
-from stepcrit.ingest.columns import ColumnStore, Interner, int64_column, label
+from stepcrit.ingest.columns import ColumnStore, Interner, Room, int64_column, label, name_label
 from stepcrit.ingest.dialect import DATED_TEXT
 from stepcrit.ingest.split import without_depth
 from stepcrit.ingest.times import MAX_DURATION_NS, MAX_NS, MIN_NS, column_ns
@@ -89,6 +89,8 @@ class RowDecoder:
             self.dropped["arguments nested too deeply, cut"] += 1
             return self.one(without_depth(text, _MAX_DEPTH))
         except msgspec.ValidationError:
+            # It says so at the first wrong type, before it has looked at what follows.
+            msgspec.json.decode(text, type=msgspec.Raw)
             is_object = text[:1] == b"{"
             self.dropped["fields of an unusable type" if is_object else "not a JSON object"] += 1
             return Event()
@@ -107,13 +109,15 @@ class RowCollector:
         thread_names, process_names: JSON text of the metadata, by (pid, tid) and by pid.
     """
 
-    def __init__(self, decoder: RowDecoder) -> None:
+    def __init__(self, decoder: RowDecoder, name_chars: int) -> None:
+        room = Room(name_chars)
         self.count = 0
         self.phases: Counter[str] = Counter()
         self.dropped, self.dated = decoder.dropped, decoder.dated
         self.rows, self.ends, self.flows, self.memory = (ColumnStore() for _ in range(4))
-        self.cats, self.names, self.flow_ids = Interner(label, ""), Interner(label), Interner(label)
-        self.stacks, self.modules = Interner(label, ""), Interner(label, "")
+        self.cats, self.names = Interner(label, "", room=room), Interner(name_label, room=room)
+        self.stacks, self.modules = Interner(label, "", room=room), Interner(label, "", room=room)
+        self.flow_ids = Interner(label)
         self.tracks = Interner(lambda track: (label(track[0]), label(track[1])))
         self.arguments: dict[int, dict[str, Any]] = {}
         self.thread_names: dict[tuple[str, str], bytes] = {}

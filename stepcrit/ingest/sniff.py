@@ -19,11 +19,11 @@ _RECORD = "Give a trace from torch.profiler (prof.export_chrome_trace)."
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"SQLite format 3", "an SQLite database (Nsight Systems exports these)", _RECORD),
     (b"PK\x03\x04", "a zip archive", "Unpack it first."),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed, which is not supported yet", "Decompress it first: zstd -d FILE"),
+    (b"\x28\xb5\x2f\xfd", "compressed twice", "Decompress it once: zstd -d FILE, or gzip -d FILE"),
     (b"\xfd7zXZ\x00", "xz-compressed, which is not supported", "Decompress it first: xz -d FILE"),
     (b"BZh", "bzip2-compressed, which is not supported", "Decompress it first: bzip2 -d FILE"),
     (b"\x04\x22\x4d\x18", "lz4-compressed, which is not supported", "Decompress it first: lz4 -d FILE"),
-    (b"\x1f\x8b", "gzip inside gzip", "Decompress it once: gzip -d FILE"),
+    (b"\x1f\x8b", "compressed twice", "Decompress it once: gzip -d FILE, or zstd -d FILE"),
     (b"\x89HDF", "an HDF5 file", _RECORD),
     (b"PAR1", "a Parquet file", _RECORD),
     (b"<", "HTML or XML (perhaps a download page)", "Download the raw file."),
@@ -75,7 +75,9 @@ def _binary_name(head: bytes) -> str:
         return "a Perfetto protobuf trace"
     if head[257:262] == b"ustar":
         return "a tar archive"
-    return "binary data" if b"\x00" in head else ""
+    # a damaged name may hold a zero byte; text in UTF-16 is every other one
+    is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["} and 10 * head.count(b"\x00") < len(head)
+    return "binary data" if b"\x00" in head and not is_text else ""
 
 
 def foreign(header: Mapping[str, bytes], sample: bytes, categories: Collection[str]) -> ForeignInputError:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import os
+import stat
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from stepcrit.errors import BrokenInputError, InputError, NotFoundInputError
+from stepcrit.errors import NotFoundInputError, PartialError
+from stepcrit.ingest.damage import DamageLog
+from stepcrit.ingest.folder import LOOK_BYTES, choose
+from stepcrit.ingest.limits import RATIO_FROM_BYTES, Limits, over
+from stepcrit.ingest.unpack import MAGIC_BYTES, unpacked
 
 STDIN = "-"
-_GZIP_MAGIC = b"\x1f\x8b"
-_SUFFIXES = (".json", ".json.gz")
+_OPEN_PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""Pipes somebody has opened for us already, such as a shell's `<(zcat a.gz)`: reading them cannot hang for want
+of a writer, as a FIFO can."""
+
+
+_NO_OTHERS: tuple[tuple[str, str], ...] = ()
 
 
 class Source:
@@ -25,22 +31,26 @@ class Source:
 
     Attributes:
         name: file name without its folder, or "-".
-        compression: "none" or "gzip", by the first bytes and never by the name.
+        compression: "none", "gzip" or "zstd", by the first bytes and never by the name.
         json_bytes: bytes of text handed out so far.
+        log: what was wrong with it.
+        skipped: other files of the folder it was found in, each with the reason why it is no trace.
     """
 
-    def __init__(self, raw: BinaryIO, name: str) -> None:
+    def __init__(self, raw: BinaryIO, name: str, limits: Limits) -> None:
         self.name = name
         self.json_bytes = 0
+        self.log = DamageLog()
+        self.skipped = _NO_OTHERS
+        self._limits = limits
         self._head = b""
-        self._tally = _Tally(raw)
-        buffered = io.BufferedReader(self._tally, 1 << 18)
-        try:
-            is_gzip = buffered.peek(2)[:2] == _GZIP_MAGIC
-        except OSError as error:
-            raise _unreadable(error, name) from error
-        self.compression = "gzip" if is_gzip else "none"
-        self._text = gzip.GzipFile(fileobj=buffered, mode="rb") if is_gzip else buffered
+        self._tally = _Tally(raw, name)
+        head = self._tally.first(MAGIC_BYTES)
+        frames = unpacked(self._tally.read, head, self.log)
+        self.compression = frames.words if frames else "none"
+        self._first = b"" if frames else head
+        self._read_text = frames.read if frames else self._tally.read
+        self._text_bytes = 0
 
     @property
     def input_bytes(self) -> int:
@@ -56,16 +66,17 @@ class Source:
         """Look at the first bytes of the text. To be called once, before `read`.
 
         Raises:
-            BrokenInputError, NotFoundInputError: as `read`.
+            LimitInputError, NotFoundInputError: as `read`.
         """
-        self._head = self._read(size)
-        return self._head
+        while len(self._head) < size and (block := self._read(size)):
+            self._head += block
+        return self._head[:size]
 
     def read(self, size: int) -> bytes:
-        """Read about `size` bytes of text; none means the end.
+        """Read about `size` bytes of text; none means the end, or damage that the log tells.
 
         Raises:
-            BrokenInputError: the gzip stream is damaged or stops early.
+            LimitInputError: there is more text than is allowed.
             NotFoundInputError: the operating system cannot read on.
         """
         block, self._head = self._head[:size], self._head[size:]
@@ -74,107 +85,127 @@ class Source:
         return block
 
     def _read(self, size: int) -> bytes:
-        """Read from the file or the unpacker."""
-        try:
-            return self._text.read(size)
-        except EOFError as error:
-            raise BrokenInputError(
-                "The gzip stream stops before its end.",
-                where=f"byte {self.input_bytes} of the input",
-                do="The file was cut off while it was written or copied: copy it again.",
-            ) from error
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise BrokenInputError(
-                f"The gzip stream is damaged: {error}.",
-                where=f"about byte {self.input_bytes} of the input",
-                do="Copy the file again; `gzip -t` tells whether the copy is sound.",
-            ) from error
-        except OSError as error:
-            raise _unreadable(error) from error
+        """Read from the file or the unpacker, within the limits."""
+        block, self._first = self._first, b""
+        block = block or self._read_text(size)
+        self._text_bytes += len(block)
+        if self._text_bytes > self._limits.text:
+            raise over("text", "There is more JSON text than is allowed", self._limits.text)
+        allowed = self._limits.ratio * self._tally.count
+        if self.compression != "none" and self._text_bytes > max(RATIO_FROM_BYTES, allowed):
+            what = "The file unpacks to more than is plausible for a trace"
+            raise over("ratio", what, self._limits.ratio)
+        return block
 
 
-class _Tally(io.RawIOBase):
+class _Tally:
     """A raw stream that counts and hashes what passes through it."""
 
-    def __init__(self, raw: BinaryIO) -> None:
-        super().__init__()
+    def __init__(self, raw: BinaryIO, name: str) -> None:
         self.count = 0
         self.digest = hashlib.sha256()
         self._raw = raw
+        self._name = name
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        block = self._raw.read(len(buffer)) or b""
-        buffer[: len(block)] = block
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes."""
+        try:
+            block = self._raw.read(size) or b""
+        except OSError as error:
+            raise _unreadable(error, self._name if not self.count else "") from error
         self.count += len(block)
         self.digest.update(block)
-        return len(block)
+        return block
+
+    def first(self, size: int) -> bytes:
+        """The first `size` bytes, or as many as there are."""
+        head = self.read(size)
+        while head and len(head) < size and (more := self.read(size - len(head))):
+            head += more
+        return head
 
 
 @contextmanager
-def open_source(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Source]:
+def open_source(source: str | os.PathLike[str] | BinaryIO, limits: Limits) -> Iterator[Source]:
     """Open a path, standard input ("-") or a binary stream.
 
     Args:
         source: what the user named. A folder stands for the one trace in it.
+        limits: the most that may be read.
 
     Yields:
         The opened input; a file opened here is closed afterwards.
 
     Raises:
-        NotFoundInputError: there is no such file, or it may not be read.
+        NotFoundInputError: there is no such file, it may not be read, or it is a device or a pipe.
         InputError: the folder holds several traces.
+        PartialError: the file was changed while it was read.
     """
     if not isinstance(source, (str, os.PathLike)):
-        yield Source(source, _stream_name(source))
+        yield Source(source, _stream_name(source), limits)
     elif source == STDIN:
-        yield Source(sys.stdin.buffer, STDIN)
+        if sys.stdin is None:
+            raise NotFoundInputError("The input cannot be read: standard input is closed.", where=STDIN)
+        yield Source(sys.stdin.buffer, STDIN, limits)
     else:
-        path = _one_file(Path(source))
+        path, skipped = Path(source), _NO_OTHERS
+        if path.is_dir():
+            path, skipped = choose(path, lambda each: _head(each, limits))
         with _open(path) as raw:
-            yield Source(raw, path.name)
+            before = os.fstat(raw.fileno())
+            opened = Source(raw, path.name, limits)
+            opened.skipped = skipped
+            yield opened
+            _check_unchanged(path, before, os.fstat(raw.fileno()))
+
+
+def _head(path: Path, limits: Limits) -> bytes:
+    """The first bytes of a file's text."""
+    with _open(path) as raw:
+        return Source(raw, path.name, limits).peek(LOOK_BYTES)
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a file, or say why not."""
+    """Open a file, or say why not. Opening never waits: a FIFO without a writer would hold us for ever."""
     try:
-        return path.open("rb", buffering=0)
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError as error:
         raise NotFoundInputError("There is no such file.", where=str(path), do="Check the path.") from error
     except (OSError, ValueError) as error:
         raise _unreadable(error, str(path)) from error
+    raw = os.fdopen(number, "rb", buffering=0)
+    if stat.S_ISREG(os.fstat(number).st_mode):
+        return raw
+    if stat.S_ISFIFO(os.fstat(number).st_mode) and str(path).startswith(_OPEN_PIPES):
+        os.set_blocking(number, True)
+        return raw
+    raw.close()
+    raise NotFoundInputError(
+        "The input is no regular file but a device, a pipe or a socket.",
+        where=str(path),
+        do="Name a file, or send the trace to standard input: cat PIPE | stepcrit analyze -",
+    )
+
+
+def _check_unchanged(path: Path, before: os.stat_result, after: os.stat_result) -> None:
+    """Refuse what was written to, cut or replaced meanwhile: what was read of it may never have been one file."""
+    try:
+        now = path.stat()
+    except OSError:
+        now = after  # taken away: what was open was whole
+    same = [(s.st_size, s.st_mtime_ns, s.st_ino, s.st_dev) for s in (before, after, now)]
+    if stat.S_ISREG(before.st_mode) and len(set(same)) > 1:
+        raise PartialError(
+            "The file was changed while it was read.",
+            where=str(path),
+            do="Wait until it is written; run again.",
+        )
 
 
 def _unreadable(error: OSError | ValueError, where: str = "") -> NotFoundInputError:
     """An error about something the operating system will not read."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     return NotFoundInputError(f"The input cannot be read: {reason}.", where=where)
-
-
-def _one_file(path: Path) -> Path:
-    """The file itself, or the only trace in a folder."""
-    if not path.is_dir():
-        return path
-    try:
-        found = sorted(entry for entry in path.iterdir() if entry.name.lower().endswith(_SUFFIXES))
-    except OSError as error:
-        raise _unreadable(error, str(path)) from error
-    if not found:
-        raise NotFoundInputError(
-            "The folder holds no trace (*.json, *.json.gz).",
-            where=str(path),
-            do="Name the trace file itself.",
-        )
-    if len(found) > 1:
-        names = ", ".join(entry.name for entry in found[:5]) + (", ..." if len(found) > 5 else "")
-        raise InputError(
-            f"The folder holds {len(found)} traces, and this verb reads one.",
-            where=str(path),
-            do=f"Name one of them: {names}",
-        )
-    return found[0]
 
 
 def _stream_name(stream: BinaryIO) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
 from stepcrit.model.events import EventTable
@@ -29,6 +30,59 @@ class ProcessGroup:
     ranks: tuple[int, ...]
 
 
+class Harm(StrEnum):
+    """What can be wrong with the bytes of a trace; the value is the sentence for users."""
+
+    ESCAPE = "unescaped backslash in a string, kept as a backslash"
+    CONTROL = "raw line end or control character in a string, kept"
+    UTF8 = "bytes that are not UTF-8, shown as \ufffd"
+    SURROGATE = "half a surrogate pair, shown as \ufffd"
+    QUOTE = "unescaped quotation marks in a string, kept"
+    BARE = "no JSON value (NaN, Infinity, N/A), taken as null"
+    NUMBER = "number in a form that JSON has not, taken as the number"
+    WORD = "word without quotation marks, taken as text"
+    COMMA = "stray or missing comma, set right"
+    EVENT = "event that cannot be read, left out"
+    SECTION = "header section that cannot be read, left out"
+    HEAD = "text before the first event, left out"
+    AFTER = "text after the end of the trace, left out"
+    CUT = "the text stops before its end; the events until there are kept"
+    PACK_CUT = "the compressed stream stops before its end; what it held until there is kept"
+    PACK_BAD = "the compressed stream is damaged; what it held until there is kept"
+    PACK_AFTER = "bytes after the compressed stream, left out"
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether something is missing from the answer, rather than set right."""
+        return self in _LOSSES
+
+
+_LOSSES = frozenset(
+    {
+        Harm.EVENT, Harm.SECTION, Harm.HEAD, Harm.AFTER, Harm.CUT, Harm.PACK_CUT, Harm.PACK_BAD, Harm.PACK_AFTER,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One kind of harm to the bytes of a trace.
+
+    Attributes:
+        harm: the kind.
+        count: events (or places outside events) that have it.
+        first_byte: where it first stands in the JSON text, -1 when that is not known.
+        first_line: the line of that, from 1, or -1.
+        excerpt: some of the text around it, as it stands in the file.
+    """
+
+    harm: Harm
+    count: int
+    first_byte: int = -1
+    first_line: int = -1
+    excerpt: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class TraceMeta:
     """What the file says about itself, and what reading it met.
@@ -38,7 +92,7 @@ class TraceMeta:
         sha256: hex digest of the input's bytes as given (compressed if they were).
         input_bytes: size of the input as given.
         json_bytes: size of the JSON text.
-        compression: "none" or "gzip".
+        compression: "none", "gzip" or "zstd".
         origin_ns: absolute time of the trace's time 0, baseTimeNanoseconds included; the
             earliest event with a duration starts at 0.
         base_ns: baseTimeNanoseconds, or -1 when the header lacks it.
@@ -57,6 +111,9 @@ class TraceMeta:
         dropped: events that could not become rows, by reason.
         unknown_cats: events with a duration whose category stepcrit does not know.
         notes: log lines the profiler left in the header (WARNING, ERROR).
+        damage: what was wrong with the bytes, and was repaired or left out.
+        lost_share: the part of the input that nothing could be made of, 0..1.
+        skipped: other files of the folder it was found in: (name, why it is no trace).
     """
 
     source: str
@@ -82,6 +139,9 @@ class TraceMeta:
     dropped: Mapping[str, int] = field(default_factory=dict)
     unknown_cats: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    damage: tuple[Damage, ...] = ()
+    lost_share: float = 0.0
+    skipped: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

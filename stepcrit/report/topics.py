@@ -42,7 +42,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("the device", ("overlap", "exposed-comm", "idle", "queue")),
     ("how sure it is", ("claims", "evidence", "trust", "cross-step", "strict", "floors", "device-only")),
-    ("the recording", ("doctor", "recording")),
+    ("the recording", ("doctor", "recording", "salvage", "limits")),
     ("numbers without a trace", ("calc",)),
     ("output", ("numbers", "formats", "json", "exit-codes")),
     ("codes", ("error-codes", "doctor-codes", "finding-codes")),

@@ -244,7 +244,7 @@ def test_an_unforeseen_fault_is_told_as_a_bug_with_exit_code_70(
 ) -> None:
     import stepcrit.session  # noqa: PLC0415
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the sky fell")
 
     monkeypatch.setattr(stepcrit.session, "read_trace", broken)

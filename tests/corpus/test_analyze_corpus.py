@@ -20,7 +20,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 REFUSED = {
-    "dtu-windows-badjson/host_9792.1673466239037.pt.trace.json.gz": "backslashes",
     "neg-cpuopmap/cpu_op_map_trace1.json": "map from operators to kernels",
     "neg-event-replay-ir/event_replay_ir.json": "event-replay IR",
     "neg-rocprofv3/908_results.json.gz": "rocprofv3",

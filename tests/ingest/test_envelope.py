@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stepcrit.errors import BrokenInputError
 from stepcrit.ingest import read_trace
 from stepcrit.ingest.split import split, without_depth
-from stepcrit.model.trace import RawTrace
+from stepcrit.model.trace import Harm, RawTrace
 
 Read = Callable[..., RawTrace]
 
@@ -215,44 +215,109 @@ def test_forms_of_the_document(read_text: Read, text: str) -> None:
 
 
 GOOD = _compact({"schemaVersion": 1, "traceEvents": [_event(0), _event(1)], "z": [1, {"a": "b"}]})
-BROKEN = [
-    (GOOD[:60], 60, "stops before its end"),
-    (GOOD[:-1], len(GOOD) - 1, "stops before its end"),
-    (GOOD.replace('"op1"', '"o"p1"'), GOOD.index('"op1"') + 3, "malformed"),
-    (GOOD.replace('"dur":1}]', '"dur":1},]'), GOOD.index('"dur":1}]') + 9, "comma before"),
-    (GOOD.replace('1},{"ph', '1}{"ph'), GOOD.index('1},{"ph') + 2, "malformed"),
-    (GOOD.replace('1},{"ph', '1},,{"ph'), GOOD.index('1},{"ph') + 3, "malformed"),
-    (GOOD.replace('"ts":1', '"ts":NaN'), GOOD.index('"ts":1') + 5, "malformed"),
-    (GOOD.replace("op1", "o\np"), GOOD.index("op1") + 1, "malformed"),
-    (GOOD.replace("op1", "o\\qp"), GOOD.index("op1") + 2, "malformed"),
-    (GOOD.replace('"z":[1', '"z":[,'), GOOD.index('"z":[1') + 5, "malformed"),
-    (GOOD.replace('"a":"b"', '"a":"b"c"'), GOOD.index('"a":"b"') + 7, "malformed"),
-    (GOOD.replace('"z":', '"z"'), GOOD.index('"z":') + 3, "':' was expected"),
-    (GOOD.replace('"z":', "z:"), GOOD.index('"z":'), "key was expected"),
-    (GOOD + "}", len(GOOD), "follows the end"),
-    (GOOD.replace('"z":[', '"traceEvents":['), GOOD.index('"z":') + len('"traceEvents":'), "two lists"),
-    ("ph,name\nX,a", 0, "not JSON"),
+DAMAGED = [
+    (GOOD[:-1], len(GOOD) - 1, Harm.CUT, 2),
+    (GOOD[:-2], len(GOOD) - 2, Harm.CUT, 2),
+    (GOOD[:170], 170, Harm.CUT, 1),
+    (GOOD.replace('"op1"', '"o"p1"'), GOOD.index('"op1"') + 3, Harm.QUOTE, 2),
+    (GOOD.replace('"dur":1}]', '"dur":1},]'), GOOD.index('"dur":1}]') + 9, Harm.COMMA, 2),
+    (GOOD.replace('1},{"ph', '1}{"ph'), GOOD.index('1},{"ph') + 2, Harm.COMMA, 2),
+    (GOOD.replace('1},{"ph', '1},,{"ph'), GOOD.index('1},{"ph') + 3, Harm.COMMA, 2),
+    (GOOD.replace('"ts":1', '"ts":NaN'), GOOD.index('"ts":1') + 5, Harm.BARE, 1),
+    (GOOD.replace('"dur":1}]', '"dur":01}]'), GOOD.index('"dur":1}]') + 6, Harm.NUMBER, 2),
+    (GOOD.replace('"op1"', "op1"), GOOD.index('"op1"'), Harm.WORD, 2),
+    (GOOD.replace("op1", "o\np"), GOOD.index("op1") + 1, Harm.CONTROL, 2),
+    (GOOD.replace("op1", "o\\qp"), GOOD.index("op1") + 2, Harm.ESCAPE, 2),
+    (GOOD.replace("op1", "o\\ud800p"), GOOD.index("op1") + 7, Harm.SURROGATE, 2),
+    (
+        GOOD.replace('{"ph":"X","cat":"cpu_op","name":"op1"', '{"ph":"X"?'),
+        GOOD.index("op1") - 32,
+        Harm.EVENT,
+        1,
+    ),
+    (GOOD.replace('"z":[1', '"z":[,'), GOOD.index('"z":[1') + 5, Harm.COMMA, 2),
+    (GOOD.replace('"a":"b"', '"a":"b"c"'), GOOD.index('"z":') + 4, Harm.SECTION, 2),
+    (GOOD.replace('"z":', '"z"'), GOOD.index('"z":') + 3, Harm.SECTION, 2),
+    (GOOD.replace('"z":', "z:"), GOOD.index('"z":'), Harm.SECTION, 2),
+    (GOOD + "}", len(GOOD), Harm.AFTER, 2),
+    (GOOD + GOOD, len(GOOD), Harm.AFTER, 2),
+    (GOOD.replace('"z":[', '"traceEvents":['), GOOD.index('"z":') + len('"traceEvents":'), Harm.SECTION, 2),
+    (GOOD[GOOD.index('{"ph"') :], 0, Harm.HEAD, 2),
+    ("lost," + GOOD[GOOD.index('{"ph"') :], 0, Harm.HEAD, 2),
 ]
 
 
-@pytest.mark.parametrize(("text", "offset", "what"), BROKEN, ids=[f"{case[2]}-{case[1]}" for case in BROKEN])
-def test_a_malformed_place_is_named_by_its_byte(read_text: Read, text: str, offset: int, what: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "offset", "harm", "rows"), DAMAGED, ids=[f"{case[2].name}-{case[1]}" for case in DAMAGED]
+)
+def test_damage_is_repaired_or_left_out_and_named_by_its_byte(
+    read_text: Read, text: str, offset: int, harm: Harm, rows: int
+) -> None:
     for chunk_bytes in (1, 50, 1 << 20):
-        with pytest.raises(BrokenInputError) as caught:
-            read_text(text, chunk_bytes=chunk_bytes)
-        assert what in caught.value.what
-        found = int(caught.value.where.split("byte ")[1].split()[0])
-        assert abs(found - offset) <= 1, caught.value.where
+        trace = read_text(text, chunk_bytes=chunk_bytes, salvage=True)
+        assert len(trace.events) == rows
+        (found,) = [damage for damage in trace.meta.damage if damage.harm == harm]
+        assert (found.count, found.first_line) == (1, 1)
+        assert abs(found.first_byte - offset) <= 1, found
+
+
+@pytest.mark.parametrize(("text", "offset", "harm", "rows"), DAMAGED)
+def test_a_trace_that_lost_more_than_a_twentieth_is_refused(
+    read_text: Read, text: str, offset: int, harm: Harm, rows: int
+) -> None:
+    meta = read_text(text, salvage=True).meta
+    if meta.lost_share <= 0.05:
+        assert read_text(text).meta == meta
+        return
+    with pytest.raises(BrokenInputError, match=f"{meta.lost_share:.0%} of the input") as caught:
+        read_text(text)
+    assert f"{rows} event" in caught.value.what
+    assert "--salvage" in caught.value.do
+    assert abs(int(caught.value.where.split("byte ")[1].split()[0]) - offset) <= 12
+    assert harm.is_loss
+
+
+def test_the_part_that_is_lost_is_told_in_bytes_of_the_whole(read_text: Read) -> None:
+    lost = '{"ph":"X","name"?1}'
+    found = [_compact(_event(n)) for n in range(20)]
+    text = "[" + ",".join([*found[:5], lost, *found[5:]]) + "]"
+    meta = read_text(text).meta
+    assert meta.event_count == 20
+    assert meta.lost_share == len(lost) / len(text)
+
+
+def test_what_is_no_json_at_all_is_refused(read_text: Read) -> None:
+    for chunk_bytes in (1, 50, 1 << 20):
+        with pytest.raises(BrokenInputError, match="not JSON") as caught:
+            read_text("ph,name\nX,a", chunk_bytes=chunk_bytes, salvage=True)
+        assert caught.value.where.startswith("-, byte 0 of the JSON text, line 1")
+        assert caught.value.do
+
+
+def test_the_line_is_counted_from_the_start_of_the_document(read_text: Read) -> None:
+    text = _indented({"traceEvents": [_event(number) for number in range(300)]})
+    broken = text.replace("op250", "op\t250")
+    for chunk_bytes in (100, 1 << 20):
+        (found,) = read_text(broken, chunk_bytes=chunk_bytes).meta.damage
+        assert found.first_line == text[: text.index("op250")].count("\n") + 1
+        assert found.first_byte == text.index("op250") + 2
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 64, 1 << 20])
-def test_a_document_cut_anywhere_is_said_to_stop_there(read_text: Read, chunk_bytes: int) -> None:
+def test_of_a_document_cut_anywhere_the_whole_events_are_kept(read_text: Read, chunk_bytes: int) -> None:
     odd = {"x": [True, None, -1.5e7, {"y": "\\", "z": 'a"}'}]}
-    text = _unicode({"schemaVersion": 1, "traceEvents": [_event(n, args=odd) for n in range(3)], "n": None})
+    each = [_unicode(_event(n, args=odd)) for n in range(3)]
+    text = '{"schemaVersion":1,"traceEvents":[' + ",".join(each) + '],"n":null}'
+    ends = [text.index(one) + len(one) for one in each]
     for cut in range(1, len(text)):
-        with pytest.raises(BrokenInputError, match="stops before its end") as caught:
-            read_text(text[:cut], chunk_bytes=chunk_bytes)
-        assert caught.value.where == f"-, byte {cut} of the JSON text"
+        whole = sum(end <= cut for end in ends)
+        if not whole:
+            with pytest.raises(BrokenInputError, match="stops before its end") as caught:
+                read_text(text[:cut], chunk_bytes=chunk_bytes, salvage=True)
+            assert caught.value.where.startswith(f"-, byte {cut} of the JSON text")
+            continue
+        meta = read_text(text[:cut], chunk_bytes=chunk_bytes, salvage=True).meta
+        assert (meta.event_count, [(d.harm, d.first_byte) for d in meta.damage]) == (whole, [(Harm.CUT, cut)])
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 64, 1 << 20])
@@ -262,34 +327,35 @@ def test_a_bare_list_cut_between_events_is_whole_and_inside_one_is_not(
     text = _compact([_event(n) for n in range(3)])
     between = {place for place, mark in enumerate(text) if mark == "}"}
     for cut in range(2, len(text)):
-        if cut - 1 in between or (text[cut - 1] == "," and cut - 2 in between):
-            assert len(read_text(text[:cut], chunk_bytes=chunk_bytes).events) == text[:cut].count("}")
+        is_whole = cut - 1 in between or (text[cut - 1] == "," and cut - 2 in between)
+        if not text[:cut].count("}"):
+            with pytest.raises(BrokenInputError, match="stops before its end"):
+                read_text(text[:cut], chunk_bytes=chunk_bytes, salvage=True)
             continue
-        with pytest.raises(BrokenInputError, match="stops before its end"):
-            read_text(text[:cut], chunk_bytes=chunk_bytes)
+        meta = read_text(text[:cut], chunk_bytes=chunk_bytes, salvage=True).meta
+        assert meta.event_count == text[:cut].count("}")
+        assert [damage.harm for damage in meta.damage] == ([] if is_whole else [Harm.CUT])
 
 
 def test_the_byte_counts_from_the_start_of_the_document(read_text: Read) -> None:
     found = [_event(number, args={"pad": "é" * 20}) for number in range(200)]
     text = _unicode({"traceEvents": found}).encode()
     place = text.index(b"op150")
-    broken = text.replace(b"op150", b"op\xff50")
-    with pytest.raises(BrokenInputError, match="UTF-8") as caught:
-        read_text(broken, chunk_bytes=1000)
-    assert f"byte {place + 2} " in caught.value.where
+    (damage,) = read_text(text.replace(b"op150", b"op\xff50"), chunk_bytes=1000).meta.damage
+    assert (damage.harm, damage.first_byte) == (Harm.UTF8, place + 2)
 
 
-def test_a_trailing_comma_is_refused_wherever_a_chunk_ends(read_text: Read) -> None:
+def test_a_trailing_comma_is_counted_wherever_a_chunk_ends(read_text: Read) -> None:
     text = GOOD.replace('"dur":1}]', '"dur":1} , ]')
     for chunk_bytes in range(1, len(text)):
-        with pytest.raises(BrokenInputError, match="comma before"):
-            read_text(text, chunk_bytes=chunk_bytes)
+        meta = read_text(text, chunk_bytes=chunk_bytes).meta
+        assert [(damage.harm, damage.count) for damage in meta.damage] == [(Harm.COMMA, 1)]
 
 
 def test_unescaped_windows_backslashes_are_told(read_text: Read) -> None:
-    text = GOOD.replace("op1", r"torch\profiler\profiler.py(500): step")
+    lost = GOOD.replace("op1", r"torch\profiler\profiler.py(500): step").replace('"dur":1}]', '"dur"?}]')
     with pytest.raises(BrokenInputError) as caught:
-        read_text(text)
+        read_text(lost)
     assert "Windows backslashes" in caught.value.do
 
 

@@ -6,14 +6,28 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import random
 import sys
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from backports import zstd
 
-from stepcrit.errors import BrokenInputError, EmptyInputError, InputError, NotFoundInputError
-from stepcrit.ingest import read_trace
+from stepcrit.errors import (
+    BrokenInputError,
+    EmptyInputError,
+    InputError,
+    NotFoundInputError,
+    PartialError,
+    UsageError,
+)
+from stepcrit.ingest import read_trace, reader
+from stepcrit.ingest.rows import RowCollector
+from stepcrit.ingest.tables import Tables, build_tables
+from stepcrit.model.trace import Harm
 
 EVENT = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
 TEXT = json.dumps({"schemaVersion": 1, "traceEvents": [EVENT] * 300}).encode()
@@ -32,30 +46,94 @@ def test_gzip_is_told_by_its_bytes_not_its_name(tmp_path: Path, name: str, *, pa
     assert meta.event_count == 300
 
 
-def test_a_gzip_file_may_have_several_members_and_padding() -> None:
-    data = gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:]) + b"\0" * 64
+PACKERS = {"gzip": gzip.compress, "zstd": zstd.compress}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_a_packed_file_may_have_several_frames(kind: str) -> None:
+    pack = PACKERS[kind]
+    data = pack(TEXT[:100]) + pack(b"") + pack(TEXT[100:]) + (b"\0" * 64 if kind == "gzip" else b"")
     meta = read_trace(io.BytesIO(data)).meta
-    assert (meta.event_count, meta.input_bytes) == (300, len(data))
+    assert (meta.event_count, meta.input_bytes, meta.compression) == (300, len(data), kind)
     assert meta.sha256 == hashlib.sha256(data).hexdigest()
+    assert meta.damage == ()
+
+
+def _whole_events(text: bytes) -> int:
+    return text.count(b"}")
 
 
 @pytest.mark.parametrize("cut", [1, 9, 10, 40, 100])
-def test_a_gzip_stream_that_stops_is_broken(cut: int) -> None:
-    data = gzip.compress(TEXT)
-    with pytest.raises(BrokenInputError):
-        read_trace(io.BytesIO(data[: len(data) - cut]))
+@pytest.mark.parametrize("kind", PACKERS)
+def test_of_a_stream_that_stops_what_it_held_is_kept(kind: str, cut: int) -> None:
+    noise = random.Random(3)  # noqa: S311 - seeded; text that does not pack away to nothing
+    text = json.dumps([{**EVENT, "name": f"{noise.random()}"} for _ in range(3000)]).encode()
+    data = PACKERS[kind](text)
+    trace = read_trace(io.BytesIO(data[: len(data) - cut]), salvage=True)
+    harms = {damage.harm: damage.count for damage in trace.meta.damage}
+    assert harms.pop(Harm.PACK_CUT) == 1
+    assert set(harms) <= {Harm.CUT}
+    if kind == "gzip":  # its standard tool hands out what came before the cut: an oracle
+        before = zlib.decompressobj(31).decompress(data[: len(data) - cut])
+        assert trace.meta.event_count == _whole_events(before)
 
 
-def test_a_damaged_gzip_stream_is_broken() -> None:
-    data = bytearray(gzip.compress(TEXT))
+def test_of_a_damaged_gzip_stream_what_came_before_is_kept() -> None:
+    noise = random.Random(3)  # noqa: S311 - seeded
+    text = json.dumps([{**EVENT, "name": f"{noise.random()}"} for _ in range(3000)]).encode()
+    data = bytearray(gzip.compress(text))
     data[len(data) // 2] ^= 0xFF
-    with pytest.raises(BrokenInputError, match="gzip"):
+    trace = read_trace(io.BytesIO(bytes(data)), salvage=True)
+    assert Harm.PACK_BAD in {damage.harm for damage in trace.meta.damage}
+    assert trace.meta.event_count >= 1000
+    assert trace.meta.lost_share > 0.4
+    assert trace.meta.sha256 == hashlib.sha256(data).hexdigest()
+    with pytest.raises(BrokenInputError, match="The gzip stream is damaged") as caught:
         read_trace(io.BytesIO(bytes(data)))
+    assert "gzip -t" in caught.value.do
 
 
-def test_an_empty_gzip_file_is_empty() -> None:
+def test_a_wrong_checksum_is_told_and_the_text_kept() -> None:
+    data = bytearray(gzip.compress(TEXT))
+    data[-6] ^= 0xFF
+    meta = read_trace(io.BytesIO(bytes(data))).meta
+    assert (meta.event_count, [damage.harm for damage in meta.damage]) == (300, [Harm.PACK_BAD])
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_junk_behind_a_packed_stream_is_told(kind: str) -> None:
+    data = PACKERS[kind](TEXT) + b"junk"
+    meta = read_trace(io.BytesIO(data)).meta
+    assert (meta.event_count, [damage.harm for damage in meta.damage]) == (300, [Harm.PACK_AFTER])
+    assert meta.lost_share == 4 / len(data)
+
+
+def test_zstd_may_begin_with_a_skippable_frame() -> None:
+    data = b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + zstd.compress(TEXT)
+    assert read_trace(io.BytesIO(data)).meta.event_count == 300
+
+
+def test_a_zstd_frame_may_not_ask_for_a_window_of_two_gibibytes() -> None:
+    # magic, a descriptor without content size, a window descriptor of 2 GiB, one empty last block
+    frame = b"\x28\xb5\x2f\xfd" + bytes([0x00, 0xA8]) + b"\x01\0\0"
+    with pytest.raises(BrokenInputError, match="zstd stream is damaged"):
+        read_trace(io.BytesIO(frame + zstd.compress(TEXT)))
+
+
+def test_without_the_extra_a_zstd_file_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("compression", "backports", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError, match="extra `zstd`") as caught:
+        read_trace(io.BytesIO(zstd.compress(TEXT)))
+    assert "stepcrit[zstd]" in caught.value.do
+
+
+@pytest.mark.parametrize(
+    "data", [gzip.compress(b""), gzip.compress(b"")[:10], zstd.compress(b""), b"\x1f\x8b"]
+)
+def test_a_packed_file_of_nothing_is_empty(data: bytes) -> None:
     with pytest.raises(EmptyInputError):
-        read_trace(io.BytesIO(gzip.compress(b"")))
+        read_trace(io.BytesIO(data))
 
 
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,10 +165,90 @@ def test_a_folder_of_several_traces_lists_them(tmp_path: Path) -> None:
     assert "rank0.json.gz, rank1.json.gz" in caught.value.do
 
 
-def test_a_folder_without_traces_is_told(tmp_path: Path) -> None:
+def test_the_trace_of_a_folder_is_told_by_content_and_the_others_by_name_and_reason(tmp_path: Path) -> None:
+    (tmp_path / "profile.1625.bin").write_bytes(gzip.compress(TEXT))
+    (tmp_path / "execution.json").write_text('{"schema": "1.1.1-chakra", "nodes": []}')
+    (tmp_path / "nsys.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
+    (tmp_path / "noise.json").write_bytes(bytes(range(256)))
+    (tmp_path / "notes.txt").write_text("not a trace")
+    (tmp_path / "empty.json").write_bytes(b"")
+    (tmp_path / ".hidden.json").write_bytes(TEXT)
+    (tmp_path / "deeper").mkdir()
+    meta = read_trace(tmp_path).meta
+    assert (meta.source, meta.event_count) == ("profile.1625.bin", 300)
+    assert dict(meta.skipped) == {
+        "empty.json": "empty",
+        "execution.json": "JSON without the keys of a trace",
+        "noise.json": "binary data",
+        "notes.txt": "no JSON",
+        "nsys.sqlite": "an SQLite database (Nsight Systems exports these)",
+    }
+
+
+def test_a_folder_without_traces_is_told_and_what_it_holds(tmp_path: Path) -> None:
     with pytest.raises(NotFoundInputError, match="no trace") as caught:
         read_trace(tmp_path)
     assert caught.value.where == str(tmp_path)
+    (tmp_path / "notes.txt").write_text("not a trace")
+    with pytest.raises(NotFoundInputError) as caught:
+        read_trace(tmp_path)
+    assert "notes.txt (no JSON)" in caught.value.do
+
+
+def test_a_pipe_a_device_and_a_socket_are_not_opened(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero"), Path("/dev/null")):
+        with pytest.raises(NotFoundInputError, match="no regular file") as caught:
+            read_trace(path)
+        assert "standard input" in caught.value.do
+
+
+def test_a_pipe_that_is_open_already_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, TEXT[:20_000])
+    os.close(writing)
+    meta = read_trace(f"/dev/fd/{reading}", salvage=True).meta
+    os.close(reading)
+    assert meta.event_count > 100
+
+
+@pytest.mark.parametrize("change", ["grow", "cut", "touch", "replace"])
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(TEXT)
+
+    def tables(collected: RowCollector) -> Tables:
+        if change == "grow":
+            path.write_bytes(TEXT + b" ")
+        elif change == "cut":
+            path.write_bytes(TEXT[:-1])
+        elif change == "touch":
+            os.utime(path, ns=(0, 0))
+        else:
+            (tmp_path / "new").write_bytes(TEXT)
+            (tmp_path / "new").replace(path)
+        return build_tables(collected)
+
+    monkeypatch.setattr(reader, "build_tables", tables)
+    with pytest.raises(PartialError, match="changed while it was read"):
+        read_trace(path)
+
+
+def test_a_file_that_is_taken_away_while_it_is_read_was_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(TEXT)
+
+    def tables(collected: RowCollector) -> Tables:
+        path.unlink()
+        return build_tables(collected)
+
+    monkeypatch.setattr(reader, "build_tables", tables)
+    assert read_trace(path).meta.event_count == 300
 
 
 @pytest.mark.parametrize("name", ["missing.json", "nul\0.json", "a/b/c.json"])
@@ -111,7 +269,7 @@ def test_a_stream_that_fails_is_an_input_error() -> None:
 
 def test_the_error_says_which_file(tmp_path: Path) -> None:
     path = tmp_path / "cut.json"
-    path.write_bytes(TEXT[:200])
+    path.write_bytes(TEXT[:90])
     with pytest.raises(BrokenInputError) as caught:
         read_trace(path)
-    assert caught.value.where == "cut.json, byte 200 of the JSON text"
+    assert caught.value.where.startswith("cut.json, byte 90 of the JSON text, line 1")

@@ -1,0 +1,252 @@
+"""Damaged text is read event by event: what decodes is kept, what can be set right is, the rest is counted.
+
+The borders between events are found by a pattern (`},{"ph"` and its like) instead of by strings and
+brackets, which a single stray quotation mark turns inside out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from stepcrit.ingest.damage import DamageLog
+from stepcrit.ingest.repair import repair
+from stepcrit.ingest.split import after_space, value_end
+from stepcrit.ingest.window import Window
+from stepcrit.model.trace import Harm
+
+Event = TypeVar("Event")
+
+_KEYS = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|attr|bp|s)"\s*:'
+BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + _KEYS + rb")")
+"""Between two events. It cannot match inside a JSON string, whose quotation marks are escaped."""
+
+START = re.compile(rb"\{\s*" + _KEYS)
+"""The first bytes of an event."""
+
+_PHASE = re.compile(rb'"ph"\s*:')
+_LIST_END = re.compile(rb"\}\s*,?\s*(?=\])")
+_END_OF_LIST_IN_OBJECT = re.compile(rb"\]\s*(?:\Z|,\s*\"|\}(?!\s*[,\]}]))")
+_END_OF_BARE_LIST = re.compile(rb"\]\s*(?:\Z|[^\s,\]}])")
+_LOOK_AHEAD = 256
+_EVENT_BYTES = 1 << 16
+"""So much text is looked at before an event is taken for damaged: an argument of it may look like a border."""
+
+_BORDERS_TRIED = 32
+"""An argument may look like a border; so may damage. Of either, no more than this are tried for one event."""
+
+
+class EventDecoder(Protocol[Event]):
+    """What turns text into events."""
+
+    def many(self, text: bytes) -> list[Event]:
+        """Decode a JSON array. Raises what msgspec raises."""
+
+    def one(self, text: bytes) -> Event:
+        """Decode one value, whatever its type. Raises msgspec.DecodeError if it is not JSON."""
+
+
+class Rescuer(Generic[Event]):
+    """Reads what the window holds of a damaged list of events.
+
+    Attributes:
+        after_comma: whether a comma was the last that was read.
+    """
+
+    def __init__(self, window: Window, decoder: EventDecoder[Event], log: DamageLog) -> None:
+        self._window = window
+        self._decoder = decoder
+        self._log = log
+        self.after_comma = False
+
+    def events(self, *, is_array: bool, after_comma: bool) -> tuple[list[Event], bool]:
+        """Move over the events in the window, at least over one or to the end of the text.
+
+        Args:
+            is_array: whether the document is nothing but the list.
+            after_comma: whether a comma stands before the window.
+
+        Returns:
+            The events, and whether the list has ended.
+        """
+        window = self._window
+        ends = _END_OF_BARE_LIST if is_array else _END_OF_LIST_IN_OBJECT
+        found: list[Event] = []
+        self.after_comma = after_comma
+        enough = window.position + window.chunk_bytes
+        while mark := window.peek():
+            if found and window.position >= enough:
+                return found, False
+            if mark == b"]" and self._closes(ends):
+                if self.after_comma and not is_array:
+                    self._log.add(Harm.COMMA, window.place, window.at)
+                window.at += 1
+                return found, True
+            if mark == b",":
+                self._log.add(Harm.COMMA, window.place, window.at)
+                window.at += 1
+                self.after_comma = False  # it has been counted
+            else:
+                self._next(ends, found)
+        return found, True
+
+    def _next(self, ends: re.Pattern[bytes], found: list[Event]) -> None:
+        """Read one event, or grow the window."""
+        window = self._window
+        while len(window.text) - window.at < _EVENT_BYTES and window.grow():
+            pass
+        border = BOUNDARY.search(window.text, window.at)
+        if border:
+            self._upto(border.start() + 1, border.end(), found)
+        elif window.at_end:
+            self._last(ends, found)
+        else:
+            window.grow()
+
+    def _closes(self, ends: re.Pattern[bytes]) -> bool:
+        """Whether the bracket here ends the list, by what follows: in damage it may be an argument's."""
+        window = self._window
+        while len(window.text) - window.at < _LOOK_AHEAD and window.grow():
+            pass
+        return ends.match(window.text, window.at) is not None
+
+    def _upto(self, end: int, following: int, found: list[Event]) -> None:
+        """Read one event that seems to end at `end`, before another one at `following`."""
+        window = self._window
+        event = self._decoded(window.text[window.at : end])
+        if event is None and self._exact(self._limit(end), found):
+            return
+        if event is None:
+            self._repaired(end, found)
+        else:
+            found.append(event)
+        window.at, self.after_comma = following, True
+
+    def _limit(self, end: int) -> int:
+        """The end of a few more events: how far an argument may reach that looks like a border."""
+        for _ in range(_BORDERS_TRIED):
+            border = BOUNDARY.search(self._window.text, end)
+            if not border:
+                return len(self._window.text)
+            end = border.end()
+        return end
+
+    def _exact(self, limit: int, found: list[Event]) -> bool:
+        """Read one event by its strings and brackets, if it is sound by them."""
+        window = self._window
+        end = value_end(window.text[window.at : limit], 0, at_end=False)
+        if end < 0:
+            return False
+        event = self._decoded(window.text[window.at : window.at + end])
+        follower = after_space(window.text, window.at + end)
+        mark = window.text[follower : follower + 1]
+        if event is None or mark not in {b",", b"]", b"{", b""}:
+            return False
+        if mark == b"{":  # nothing between two events
+            self._log.add(Harm.COMMA, window.place, follower)
+        found.append(event)
+        window.at, self.after_comma = follower + (mark == b","), mark == b","
+        return True
+
+    def _repaired(self, end: int, found: list[Event]) -> None:
+        """Set an event right that ends at `end`, or find a sound one inside what is lost."""
+        window = self._window
+        start = window.at
+        if self._mended(start, end, found):
+            return
+        inner = [place.start() for place in START.finditer(window.text, start + 1, end)][-_BORDERS_TRIED:]
+        for place in inner:
+            if _PHASE.search(window.text, place, end) and self._mended(place, end, found):
+                self._log.add(Harm.EVENT, window.place, start, lost=place - start)
+                return
+        self._log.add(Harm.EVENT, window.place, start, lost=end - start)
+
+    def _mended(self, start: int, end: int, found: list[Event]) -> bool:
+        """Read the event in some text, set right where that is needed and possible."""
+        text = self._window.text[start:end]
+        event = self._decoded(text)
+        if event is not None:
+            found.append(event)
+            return True
+        made = repair(text)
+        event = self._decoded(made[0]) if made else None
+        if made is None or event is None:
+            return False
+        for harm in sorted(made[1]):
+            self._log.add(harm, self._window.place, start + first_harm(text, harm))
+        found.append(event)
+        return True
+
+    def _last(self, ends: re.Pattern[bytes], found: list[Event]) -> None:
+        """Read the last event of the text, or the last before the end of the list."""
+        window = self._window
+        if self._exact(len(window.text), found):
+            return
+        closings = (
+            one for one in _LIST_END.finditer(window.text, window.at) if ends.match(window.text, one.end())
+        )
+        closing = next(closings, None)
+        if closing and self._before(closing, found):
+            return
+        end = value_end(window.text, window.at, at_end=True)
+        if end == len(window.text) and self._mended(window.at, end, found):
+            window.at = end
+            return
+        self._log.add(Harm.CUT, window.place, len(window.text), lost=len(window.text) - window.at)
+        window.at = len(window.text)
+
+    def _before(self, closing: re.Match[bytes], found: list[Event]) -> bool:
+        """Read the event before what seems to be the end of the list; not so where the text just stops inside it."""
+        window, end = self._window, closing.start() + 1
+        if not self._mended(window.at, end, found):
+            if _stops(window.text[window.at :]):
+                return False
+            self._repaired(end, found)
+        window.at, self.after_comma = closing.end(), b"," in closing[0]
+        return True
+
+    def _decoded(self, text: bytes) -> Event | None:
+        """The event, or None when its text is no JSON in UTF-8."""
+        if not is_utf8(text):
+            return None
+        try:
+            return self._decoder.one(text)
+        except msgspec.DecodeError:
+            return None
+
+
+def _stops(text: bytes) -> bool:
+    """Whether text is sound as far as it goes."""
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    return False
+
+
+def first_harm(text: bytes, harm: Harm) -> int:
+    """About where in an event's text a harm stands: exact where a byte tells it, else the event's start."""
+    if harm == Harm.UTF8:
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            return error.start
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except msgspec.DecodeError as error:
+        byte = re.search(r"\(byte (\d+)\)", str(error))
+        return int(byte[1]) if byte else 0
+    return 0
+
+
+def is_utf8(text: bytes) -> bool:
+    """Whether the text is UTF-8 (the decoder does not look at what nobody asks for)."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""A long text is looked at through a window that moves forward and never back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stepcrit.ingest.damage import Place, excerpt
+from stepcrit.ingest.limits import over
+from stepcrit.ingest.split import after_space
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Window:
+    """The part of a text that is in memory.
+
+    Attributes:
+        text: the part.
+        at: everything before it is dealt with.
+        at_end: whether nothing follows `text`.
+        chunk_bytes: how much of it is wanted at a time.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], chunk_bytes: int, largest: int) -> None:
+        self.text = b""
+        self.at = 0
+        self.at_end = False
+        self._read = read
+        self.chunk_bytes = chunk_bytes
+        self._largest = largest
+        self._offset = 0  # of text[0] in the document
+        self._lines = 0  # line ends before text[0]
+
+    @property
+    def position(self) -> int:
+        """Where `at` lies in the document."""
+        return self._offset + self.at
+
+    def fill(self) -> None:
+        """Have a chunk of text in the window, if there is that much left."""
+        while len(self.text) - self.at < self.chunk_bytes and self.grow():
+            pass
+
+    def grow(self) -> bool:
+        """Read on, at least as much as is left in the window, so that no text is looked at more than twice.
+
+        Returns:
+            Whether there was more.
+
+        Raises:
+            LimitInputError: what is left is one value already larger than the limit.
+        """
+        left = len(self.text) - self.at
+        if left > self._largest:
+            raise over("value", "One value of the JSON is larger than is allowed", self._largest)
+        block = b"" if self.at_end else self._read(max(self.chunk_bytes - left, left, 1))
+        self.at_end = not block
+        self._lines += self.text.count(b"\n", 0, self.at)
+        self.text = self.text[self.at :] + block
+        self._offset += self.at
+        self.at = 0
+        return bool(block)
+
+    def peek(self) -> bytes:
+        """Move over white space and return the next byte, or nothing at the end."""
+        while True:
+            self.at = after_space(self.text, self.at)
+            if self.at < len(self.text) or not self.grow():
+                return self.text[self.at : self.at + 1]
+
+    def skip_bom(self) -> None:
+        """Move over a byte order mark."""
+        while len(self.text) < len(_BOM) and self.grow():
+            pass
+        if self.text.startswith(_BOM):
+            self.at = len(_BOM)
+
+    def skip_rest(self) -> int:
+        """Move to the end; returns how many bytes that passes over."""
+        passed = len(self.text) - self.at
+        self.at = len(self.text)
+        while self.grow():
+            passed += len(self.text)
+            self.at = len(self.text)
+        return passed
+
+    def place(self, position: int) -> Place:
+        """Where a position of the window lies in the document."""
+        line = self._lines + self.text.count(b"\n", 0, position) + 1
+        return Place(self._offset + position, line, excerpt(self.text, position))
