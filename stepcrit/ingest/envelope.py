@@ -20,8 +20,8 @@ from stepcrit.ingest.damage import DamageLog, Place
 from stepcrit.ingest.limits import Limits, over
 from stepcrit.ingest.refusal import STOPS, Refusals
 from stepcrit.ingest.repair import repair
-from stepcrit.ingest.rescue import BOUNDARY, START, EventDecoder, Rescuer, first_harm, is_utf8
-from stepcrit.ingest.split import split, value_end
+from stepcrit.ingest.rescue import BOUNDARY, LOOK_AHEAD, EventDecoder, Rescuer, first_harm, is_utf8
+from stepcrit.ingest.split import Parts, check_json, split, value_end
 from stepcrit.ingest.window import Window
 from stepcrit.model.trace import Harm
 
@@ -30,7 +30,6 @@ Event = TypeVar("Event")
 _TAIL_BYTES = 1 << 14
 _SAMPLE_BYTES = 2048
 _HEAD_BYTES = 1 << 16
-_LOOK_AHEAD = 256
 _HEADER_KEY = re.compile(
     rb',\s*(?="(?:traceEvents|schemaVersion|deviceProperties|computeProperties|distributedInfo|baseTimeNanoseconds|'
     rb"displayTimeUnit|traceName|trace_id|host_?name|record_shapes|with_stack|with_flops|with_modules|profile_memory|"
@@ -297,36 +296,20 @@ class Document(Generic[Event]):
     def _carefully(self) -> tuple[list[Event], bool]:
         """Decode what `_quick` could not: exactly, and where that fails event by event."""
         try:
-            events, closed = self._exact()
+            return self._exact()
         except BrokenInputError as error:
             self._log.blame(error)
-        else:
-            return events, closed and not self._goes_on()
         events, closed = self._rescuer.events(is_array=self.is_array, after_comma=self._after_comma)
         self._after_comma = self._rescuer.after_comma
         return events, closed
-
-    def _goes_on(self) -> bool:
-        """Whether an event follows the bracket that seemed to end the list: then a comma was meant."""
-        window = self._window
-        window.peek()
-        while len(window.text) - window.at < _LOOK_AHEAD and window.grow():
-            pass
-        if not START.match(window.text, window.at):
-            return False
-        self._log.blame(self._refuse.broken("An event follows the end of the list", window.at))
-        self._log.add(Harm.COMMA, window.place, window.at)
-        return True
 
     def _exact(self) -> tuple[list[Event], bool]:
         """Decode every complete element of the window; the flag tells that the list has ended."""
         window = self._window
         parts = split(window.text, window.at, at_end=window.at_end, after_comma=self._after_comma)
-        if parts.malformed_at >= 0:
-            raise self._refuse.broken("The JSON is malformed: ',' or ']' was expected", parts.malformed_at)
-        # The Chrome trace format lets a bare list end in a comma, and anywhere between two events.
-        if parts.closed and parts.dangling and not self.is_array:
-            raise self._refuse.broken("The JSON is malformed: a comma before ']'", parts.used - 1)
+        if parts.closed and len(window.text) - parts.used < LOOK_AHEAD and window.grow():
+            return self._exact()  # what follows the bracket tells whether it ends the list
+        self._check_list(parts)
         events = self._decode(parts.bounds)
         window.at, self._after_comma = parts.used, parts.dangling
         if parts.closed or parts.bounds:
@@ -341,6 +324,16 @@ class Document(Generic[Event]):
             return events, True
         raise self._refuse.truncated()
 
+    def _check_list(self, parts: Parts) -> None:
+        """Refuse what stands in a list's way."""
+        if parts.malformed_at >= 0:
+            raise self._refuse.broken("The JSON is malformed: ',' or ']' was expected", parts.malformed_at)
+        # The Chrome trace format lets a bare list end in a comma, and anywhere between two events.
+        if parts.closed and parts.dangling and not self.is_array:
+            raise self._refuse.broken("The JSON is malformed: a comma before ']'", parts.used - 1)
+        if parts.closed and not self._rescuer.closes(parts.used - 1, is_array=self.is_array):
+            raise self._refuse.broken("A list of events ends here, and goes on", parts.used - 1)
+
     def _decode(self, bounds: list[tuple[int, int]]) -> list[Event]:
         """Decode elements in one go, or one by one when some are not what an event should be."""
         if not bounds:
@@ -352,15 +345,18 @@ class Document(Generic[Event]):
         try:
             return self._decoder.many(text)
         except (msgspec.ValidationError, RecursionError):
-            return [self._decode_one(*bound) for bound in bounds]
+            # All are looked at before one is decoded: what the decoder counts, it counts once.
+            for bound in bounds:
+                self._check(*bound)
+            return [self._decoder.one(self._window.text[begin:stop]) for begin, stop in bounds]
         except msgspec.DecodeError as error:
             raise self._refuse.malformed(error, self._window.text[start:end], start, lead=1) from error
 
-    def _decode_one(self, start: int, end: int) -> Event:
-        """Decode one element."""
+    def _check(self, start: int, end: int) -> None:
+        """Make sure that an element is JSON."""
         text = self._window.text[start:end]
         try:
-            return self._decoder.one(text)
+            check_json(text)
         except msgspec.DecodeError as error:
             raise self._refuse.malformed(error, text, start) from error
 

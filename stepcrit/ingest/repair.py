@@ -14,7 +14,7 @@ import msgspec
 
 from stepcrit.model.trace import Harm
 
-LARGEST = 1 << 22
+LARGEST = 1 << 18
 """No event of more bytes is repaired: a real one has a few thousand."""
 
 REPLACEMENT = "\ufffd"
@@ -60,6 +60,7 @@ class _Draft:
 
     out: list[bytes] = field(default_factory=list)
     harms: set[Harm] = field(default_factory=set)
+    is_apart: bool = False  # white space came last
 
     @property
     def last(self) -> bytes:
@@ -108,15 +109,24 @@ def _take(draft: _Draft, token: bytes) -> None:
     """Add one token, set right."""
     first = token[:1]
     if first.isspace():
-        return
-    if first in b"{[:":
+        _take_space(draft, token)
+    elif first in b"{[:":
         draft.out.append(token)
     elif first in b",}]":
         _take_end(draft, token)
-    elif first == b'"':
-        draft.out.append(_string(token, draft.harms))
     else:
-        draft.out.append(_bare(token, draft.harms))
+        value = _string(token, draft.harms) if first == b'"' else _bare(token, draft.harms)
+        stands_alone = draft.last[-1:] in b"{[:,"
+        draft.out.append(value if stands_alone or not draft.is_apart else b" " + value)
+    if not first.isspace():
+        draft.is_apart = False
+
+
+def _take_space(draft: _Draft, space: bytes) -> None:
+    """Keep values apart that nothing else keeps apart: two numbers side by side are not one."""
+    if space.strip(b" \t\r\n"):
+        draft.harms.add(Harm.CONTROL)
+    draft.is_apart = True
 
 
 def _take_end(draft: _Draft, mark: bytes) -> None:

@@ -23,14 +23,14 @@ _KEYS = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|attr|bp|s)"\s*:'
 BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + _KEYS + rb")")
 """Between two events. It cannot match inside a JSON string, whose quotation marks are escaped."""
 
-START = re.compile(rb"\{\s*" + _KEYS)
-"""The first bytes of an event."""
-
+_START = re.compile(rb"\{\s*" + _KEYS)
 _PHASE = re.compile(rb'"ph"\s*:')
 _LIST_END = re.compile(rb"\}\s*,?\s*(?=\])")
-_END_OF_LIST_IN_OBJECT = re.compile(rb"\]\s*(?:\Z|,\s*\"|\}(?!\s*[,\]}]))")
-_END_OF_BARE_LIST = re.compile(rb"\]\s*(?:\Z|[^\s,\]}])")
-_LOOK_AHEAD = 256
+_END_OF_LIST_IN_OBJECT = re.compile(rb"\]\s*(?:\Z|,(?!\s*\{)|\}(?!\s*[,\]}]))")
+_END_OF_BARE_LIST = re.compile(rb"\]\s*(?:\Z|(?!\{\s*" + _KEYS + rb")[^\s,\]}])")
+LOOK_AHEAD = 256
+"""So much text behind a bracket tells whether it ends the list."""
+
 _EVENT_BYTES = 1 << 16
 """So much text is looked at before an event is taken for damaged: an argument of it may look like a border."""
 
@@ -60,6 +60,7 @@ class Rescuer(Generic[Event]):
         self._decoder = decoder
         self._log = log
         self.after_comma = False
+        self._is_array = False
 
     def events(self, *, is_array: bool, after_comma: bool) -> tuple[list[Event], bool]:
         """Move over the events in the window, at least over one or to the end of the text.
@@ -72,45 +73,53 @@ class Rescuer(Generic[Event]):
             The events, and whether the list has ended.
         """
         window = self._window
-        ends = _END_OF_BARE_LIST if is_array else _END_OF_LIST_IN_OBJECT
+        self._is_array = is_array
         found: list[Event] = []
         self.after_comma = after_comma
         enough = window.position + window.chunk_bytes
         while mark := window.peek():
             if found and window.position >= enough:
                 return found, False
-            if mark == b"]" and self._closes(ends):
+            if mark == b"]" and self._closes_here():
                 if self.after_comma and not is_array:
                     self._log.add(Harm.COMMA, window.place, window.at)
                 window.at += 1
                 return found, True
-            if mark == b",":
+            if mark in b",]":
                 self._log.add(Harm.COMMA, window.place, window.at)
                 window.at += 1
                 self.after_comma = False  # it has been counted
             else:
-                self._next(ends, found)
+                self._next(found)
         return found, True
 
-    def _next(self, ends: re.Pattern[bytes], found: list[Event]) -> None:
+    def closes(self, position: int, *, is_array: bool) -> bool:
+        """Whether a bracket of the window ends the list, by what follows: in damage it may be an argument's."""
+        ends = _END_OF_BARE_LIST if is_array else _END_OF_LIST_IN_OBJECT
+        return ends.match(self._window.text, position) is not None
+
+    def _closes_here(self) -> bool:
+        """Whether the bracket where the window stands ends the list."""
+        self._see(LOOK_AHEAD)
+        return self.closes(self._window.at, is_array=self._is_array)
+
+    def _see(self, size: int) -> None:
+        """Have so much text ahead, if there is."""
+        window = self._window
+        while len(window.text) - window.at < size and window.grow():
+            pass
+
+    def _next(self, found: list[Event]) -> None:
         """Read one event, or grow the window."""
         window = self._window
-        while len(window.text) - window.at < _EVENT_BYTES and window.grow():
-            pass
+        self._see(_EVENT_BYTES)
         border = BOUNDARY.search(window.text, window.at)
         if border:
             self._upto(border.start() + 1, border.end(), found)
         elif window.at_end:
-            self._last(ends, found)
+            self._last(found)
         else:
             window.grow()
-
-    def _closes(self, ends: re.Pattern[bytes]) -> bool:
-        """Whether the bracket here ends the list, by what follows: in damage it may be an argument's."""
-        window = self._window
-        while len(window.text) - window.at < _LOOK_AHEAD and window.grow():
-            pass
-        return ends.match(window.text, window.at) is not None
 
     def _upto(self, end: int, following: int, found: list[Event]) -> None:
         """Read one event that seems to end at `end`, before another one at `following`."""
@@ -139,10 +148,12 @@ class Rescuer(Generic[Event]):
         end = value_end(window.text[window.at : limit], 0, at_end=False)
         if end < 0:
             return False
-        event = self._decoded(window.text[window.at : window.at + end])
         follower = after_space(window.text, window.at + end)
         mark = window.text[follower : follower + 1]
-        if event is None or mark not in {b",", b"]", b"{", b""}:
+        if mark not in {b",", b"]", b"{", b""}:
+            return False
+        event = self._decoded(window.text[window.at : window.at + end])
+        if event is None:
             return False
         if mark == b"{":  # nothing between two events
             self._log.add(Harm.COMMA, window.place, follower)
@@ -156,7 +167,7 @@ class Rescuer(Generic[Event]):
         start = window.at
         if self._mended(start, end, found):
             return
-        inner = [place.start() for place in START.finditer(window.text, start + 1, end)][-_BORDERS_TRIED:]
+        inner = [place.start() for place in _START.finditer(window.text, start + 1, end)][-_BORDERS_TRIED:]
         for place in inner:
             if _PHASE.search(window.text, place, end) and self._mended(place, end, found):
                 self._log.add(Harm.EVENT, window.place, start, lost=place - start)
@@ -179,13 +190,15 @@ class Rescuer(Generic[Event]):
         found.append(event)
         return True
 
-    def _last(self, ends: re.Pattern[bytes], found: list[Event]) -> None:
+    def _last(self, found: list[Event]) -> None:
         """Read the last event of the text, or the last before the end of the list."""
         window = self._window
         if self._exact(len(window.text), found):
             return
         closings = (
-            one for one in _LIST_END.finditer(window.text, window.at) if ends.match(window.text, one.end())
+            one
+            for one in _LIST_END.finditer(window.text, window.at)
+            if self.closes(one.end(), is_array=self._is_array)
         )
         closing = next(closings, None)
         if closing and self._before(closing, found):
@@ -223,6 +236,8 @@ def _stops(text: bytes) -> bool:
         msgspec.json.decode(text, type=msgspec.Raw)
     except msgspec.DecodeError as error:
         return "truncated" in str(error)
+    except RecursionError:
+        return value_end(text, 0, at_end=False) < 0
     return False
 
 
@@ -238,6 +253,8 @@ def first_harm(text: bytes, harm: Harm) -> int:
     except msgspec.DecodeError as error:
         byte = re.search(r"\(byte (\d+)\)", str(error))
         return int(byte[1]) if byte else 0
+    except RecursionError:
+        return 0
     return 0
 
 

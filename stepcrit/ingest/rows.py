@@ -26,13 +26,12 @@ from stepcrit.ingest.arguments import (
 )
 from stepcrit.ingest.columns import ColumnStore, Interner, Room, int64_column, label, name_label
 from stepcrit.ingest.dialect import DATED_TEXT
-from stepcrit.ingest.split import without_depth
+from stepcrit.ingest.split import MAX_DEPTH, check_json, without_depth
 from stepcrit.ingest.times import MAX_DURATION_NS, MAX_NS, MIN_NS, column_ns
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 
 Label: TypeAlias = str | int | float | None
 
-_MAX_DEPTH = 64
 _NO_TIME = msgspec.Raw(b"null")
 _NO_DURATION = msgspec.Raw(b"0")
 
@@ -87,10 +86,10 @@ class RowDecoder:
             return self._one.decode(text)
         except RecursionError:
             self.dropped["arguments nested too deeply, cut"] += 1
-            return self.one(without_depth(text, _MAX_DEPTH))
+            return self.one(without_depth(text, MAX_DEPTH))
         except msgspec.ValidationError:
             # It says so at the first wrong type, before it has looked at what follows.
-            msgspec.json.decode(text, type=msgspec.Raw)
+            check_json(text)
             is_object = text[:1] == b"{"
             self.dropped["fields of an unusable type" if is_object else "not a JSON object"] += 1
             return Event()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+import msgspec
+
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\r\n,\]}]*")
@@ -106,6 +108,22 @@ def _container_end(text: bytes, start: int) -> int:
         elif token.end() - token.start() == 1:
             return -1
     return -1
+
+
+MAX_DEPTH = 64
+"""Deeper values of an event are cut. Nothing that is asked for lies below the third level."""
+
+
+def check_json(text: bytes) -> None:
+    """Make sure that a value is JSON, whatever its type and depth.
+
+    Raises:
+        msgspec.DecodeError: it is not.
+    """
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except RecursionError:
+        msgspec.json.decode(without_depth(text, MAX_DEPTH), type=msgspec.Raw)
 
 
 def without_depth(text: bytes, limit: int) -> bytes:

@@ -41,7 +41,7 @@ class Harm(StrEnum):
     BARE = "no JSON value (NaN, Infinity, N/A), taken as null"
     NUMBER = "number in a form that JSON has not, taken as the number"
     WORD = "word without quotation marks, taken as text"
-    COMMA = "stray or missing comma, set right"
+    COMMA = "stray or missing comma or bracket, set right"
     EVENT = "event that cannot be read, left out"
     SECTION = "header section that cannot be read, left out"
     HEAD = "text before the first event, left out"
