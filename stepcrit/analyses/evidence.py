@@ -8,7 +8,6 @@ Keeps:    "not recorded", "zero" and "not applicable" are three different outcom
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,6 +15,7 @@ from enum import StrEnum
 import numpy as np
 
 from stepcrit.intervals import clip, union
+from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.collectives import link_collectives
 from stepcrit.link.presence import Platform, Presence, Use, platform_of, presence
 from stepcrit.model.classes import WorkClass
@@ -241,14 +241,11 @@ def _fix_for_unnamed(f: _Facts, rows: list[int]) -> str:
     return "a PyTorch of 2024 or later with NCCL records them with the operators"
 
 
-_BACKEND_RANGE = re.compile(r"^[a-z]+:[a-z_]")
-
-
 def _host_collectives(f: _Facts) -> Check:
     """Without device work: the ranges of the backend ("gloo:all_reduce"), else the calls themselves."""
     events = f.trace.events
     rows = np.flatnonzero((f.links.work == WorkClass.COMM_HOST) & events.is_kind(*HOST_KINDS)).tolist()
-    ranges = [row for row in rows if _BACKEND_RANGE.match(events.name_of(row))]
+    ranges = [row for row in rows if BACKEND_RANGE.match(events.name_of(row))]
     inner = ranges or [row for row in rows if not events.name_of(row).startswith("c10d::")] or rows
     named = sum(_is_named(f, row) for row in inner)
     state = State.OK if inner and named == len(inner) else State.WARN if named else State.MISSING

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.intervals import Intervals, union
+from stepcrit.link.api import CallRole, call_roles
 from stepcrit.link.classify import INPUT
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
@@ -37,14 +38,10 @@ EVIDENCE: dict[str, re.Pattern[str]] = {
     LOADING: re.compile(
         r"^(cuModuleLoad|cuLibraryLoad|hipModuleLoad)|^Lazy Function Loading|^Runtime Triggered Module Loading"
     ),
-    ALLOCATING: re.compile(
-        r"^(cuda|hip)(Malloc(Host|Managed|Pitch|3D)?|HostAlloc|HostMalloc|HostRegister)(_v\d+)?$"
-        r"|^(cu|hip)Mem(Create|Map|Alloc)"
-    ),
     BUFFERS: re.compile(r"^Activity Buffer Request"),
     WAITING: INPUT,
 }
-"""Names that speak of warming up, by kind of evidence."""
+"""Names that speak of warming up, by kind of evidence; calls that allocate are known by what they do."""
 
 LONGER = 2
 """A kind counts where it takes more than this many times what it usually takes: compiled code, batches and
@@ -122,9 +119,12 @@ def _evidence(events: EventTable, links: Links) -> dict[str, Intervals]:
     rows = events.is_kind(*HOST_KINDS, EventKind.PYTHON, EventKind.OVERHEAD)
     rows[links.launch[links.launch >= 0]] = False
     found = {}
+    of_kind = {ALLOCATING: call_roles(events) == CallRole.ALLOC}
     for kind, pattern in EVIDENCE.items():
         named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
-        mine = np.flatnonzero(rows & named[events.name]) if named.size else np.empty(0, np.int64)
+        of_kind[kind] = named[events.name] if named.size else np.zeros(0, np.bool_)
+    for kind, those in of_kind.items():
+        mine = np.flatnonzero(rows & those)
         found[kind] = union(events.start_ns[mine], events.end_ns[mine])
     return found
 

@@ -13,6 +13,8 @@ from stepcrit.answers.figures import Figures
 from stepcrit.answers.words import name, ns, plural, say, share, text
 from stepcrit.graph.groups import ORPHAN, UNATTRIBUTED, UNTRACKED
 from stepcrit.graph.segments import pieces_within
+from stepcrit.link.api import CallRole, call_role
+from stepcrit.link.copies import ends_of
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.source import frame_label
 from stepcrit.model.arrays import Int64Array
@@ -56,9 +58,9 @@ ADVICE: dict[WorkClass, tuple[str, str]] = {
 
 COPY_ADVICE = {
     "Pageable": "avoid or overlap {}: pin the host memory, keep data on the device",
-    "Device -> Device": "avoid {}: work in place, keep tensors contiguous",
+    "Device": "avoid {}: work in place, keep tensors contiguous",
 }
-"""By a sign in the copy's name."""
+"""By an end of the copy; "Device" where both are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,11 @@ def _intervention(f: Figures, row: Ranked, mine: Int64Array) -> Next:
     """What to try for one row, by what kind of work its stretches of the path are."""
     work = _work_of(f, mine)
     longest = int(f.view.segments.length_ns[mine].max(initial=0))
-    one_off = longest >= START_UP_NS and 2 * longest > row.critical_ns and "GraphLaunch" not in row.name
+    one_off = (
+        longest >= START_UP_NS
+        and 2 * longest > row.critical_ns
+        and call_role(row.name) != CallRole.GRAPH_LAUNCH
+    )
     if work in (W.LAUNCH, W.RUNTIME) and one_off:
         code = f"start-up: {row.name}"
         what = say("move start-up out of the step: {} has one call of {}", name(row.name), ns(longest))
@@ -195,7 +201,9 @@ def _transfer_advice(work: WorkClass, called: str, most: str) -> tuple[str, Sent
     """The words for collectives and copies: the row that is ranked, and which of its transfers is most."""
     code, words = ADVICE[work]
     if work == W.MEMCPY:
-        words = next((text_ for sign, text_ in COPY_ADVICE.items() if sign in most), words)
+        ends = set(ends_of(most))
+        sign = "Pageable" if "Pageable" in ends else "Device" if ends == {"Device"} else ""
+        words = COPY_ADVICE.get(sign, words)
     what = "copies" if work == W.MEMCPY else "collectives"
     if most == called:
         return code, say(words, name(called))
@@ -204,7 +212,7 @@ def _transfer_advice(work: WorkClass, called: str, most: str) -> tuple[str, Sent
 
 def _call_advice(work: WorkClass, called: str) -> tuple[str, Sentence]:
     """The words for calls into the device's driver."""
-    if "GraphLaunch" in called:
+    if call_role(called) == CallRole.GRAPH_LAUNCH:
         return "graph-launch", say(
             "call {} earlier, so that launching the graph overlaps device work", name(called)
         )

@@ -1,116 +1,63 @@
-"""Which class of work a row is. Metadata first (kind, collective arguments), names last.
-
-The name table is ordered: the first pattern that matches decides. Patterns come from kernel names
-seen in public traces of NVIDIA, AMD and compiled code; what none of them knows is `other kernel`,
-never a guess.
-"""
+"""Which class of work a row is. Metadata first (kind, collective arguments, ranges around it), names last."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
+from stepcrit.link.api import LAUNCHES, SYNCS, call_roles
+from stepcrit.link.backends import BACKEND_RANGE
+from stepcrit.link.kernelnames import kernel_class
 from stepcrit.model.arrays import BoolArray, Int8Array, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import EventKind, EventTable
 
-KERNEL_NAMES: tuple[tuple[WorkClass, tuple[str, ...]], ...] = (
-    (
-        WorkClass.COMM,
-        (
-            r"nccl|rccl|msccl|nvshmem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|sendrecv",
-            r"cross_device_reduce|(one|two)_?shot|multimem_|deep_?ep|lamport",
-        ),
-    ),
-    # A compiled kernel is named after everything fused into it: only a matmul template is one thing.
-    (WorkClass.GEMM, (r"^triton_(mm|bmm)|^triton_tem_fused_\w*(mm|linear)",)),
-    (WorkClass.COMPILED, (r"^triton_|^triton\d|_fused_.*_\d+$",)),
-    (WorkClass.NORM, (r"(rms|layer|group|batch|instance)_?norm",)),
-    (WorkClass.REDUCTION, (r"^(void )?(at::native::)?reduce_kernel<",)),
-    (WorkClass.ATTENTION, (r"flash|fmha|attention|attn|paged|mla_|_mha_|sdpa|sage_|softmax_warp.*masked",)),
-    (
-        WorkClass.OPTIMIZER,
-        (r"multi_tensor_apply|FusedAdam|fused_adam|fused_sgd|adamw?_|lamb_|FusedOptimizer",),
-    ),
-    (
-        WorkClass.CONV,
-        (
-            r"conv|winograd|implicit_gemm|xdlops_|dgrad|wgrad|fprop|im2col|col2im|igemm|scudnn",
-            r"nchwToNhwc|nhwcToNchw|miopenSp3|SubTensorOp|batched_transpose_\d",
-            r"fft[12]d_[rc]2[rc]_|flip_filter|Im2d2Col|cask_cudnn::compute",
-        ),
-    ),
-    (
-        WorkClass.NORM,
-        (r"norm(?!al)|bn_(fw|bw)|welford|GammaBeta|RowwiseMoments|Compute(Backward)?FusedParams",),
-    ),
-    (
-        WorkClass.GEMM,
-        (
-            r"gemm|gemv|cutlass|cublas|Cijk_|nvjet|matmul|splitk|_mm_|wvSplitK|dot_kernel|bmm|ck::kernel_",
-            r"grouped_mm|moe_kernel|fused_moe",
-        ),
-    ),
-    (
-        WorkClass.EMBEDDING,
-        (r"embedding|index_?select|gather_kernel|scatter_gather|index_put|indexing_backward|indexFunc",),
-    ),
-    (
-        WorkClass.REDUCTION,
-        (r"reduce(?!d)|softmax|cross_entropy|nll_loss|NLLCriterion|argmax|topk|cumsum|DeviceScan|sort|argm",),
-    ),
-    (
-        WorkClass.ELEMENTWISE,
-        (
-            r"elementwise|vectorized|unrolled|CatArrayBatched|pointwise|distribution|copy|fill|index_kernel|op_tensor",
-            r"dropout|gelu|silu|act_and_mul|rotary|rope|transpose|triu_tril|arange|where|cast|upsample|pool|OpTensor",
-        ),
-    ),
-)
-
-_PATTERNS = tuple((work, re.compile("|".join(parts), re.IGNORECASE)) for work, parts in KERNEL_NAMES)
-_TYPES = re.compile(r"(cutlass|cute|cub|nv|c10|std)::\w*(_t|float\w*|array|tuple|integral_constant)\b")
-# Argument types say nothing of the work: cutlass::bfloat16_t is no matrix product.
 INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader.*__next__")
 OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _OPTIMIZER_ANY = re.compile(r"^Optimizer\.(step|zero_grad)#")
-_COMM_HOST = re.compile(r"^(nccl|gloo|xccl|hccl|ucc|mpi):|^c10d::|^record_param_comms")
-_LAUNCH_CALL = re.compile(r"Launch|Memcpy|Memset")
-_SYNC_CALL = re.compile(r"^(cuda|hip|cu|mtia|musa|aclrt)\w*Synchronize|^synchronizeStream$")
+_COMM_HOST = re.compile(r"^c10d::|^record_param_comms")
 
 
-def kernel_class(name: str) -> WorkClass:
-    """The class of a kernel by its name alone.
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """What rows lie in; device rows in what their launch does. -1: in nothing of the kind.
 
-    >>> kernel_class("ampere_fp16_s16816gemm_fp16_128x64_tn").label
-    'gemm'
+    Attributes:
+        op: the innermost operator.
+        optimizer: the Optimizer.step range.
+        input: the DataLoader range (host rows only).
     """
-    bare = _TYPES.sub("", name)
-    return next((work for work, pattern in _PATTERNS if pattern.search(bare)), WorkClass.KERNEL)
+
+    op: Int64Array
+    optimizer: Int64Array
+    input: Int64Array
 
 
-def classify(
-    events: EventTable, launch: Int64Array, in_optimizer: Int64Array, in_input: Int64Array
-) -> Int8Array:
+def classify(events: EventTable, launch: Int64Array, around: Around) -> Int8Array:
     """WorkClass of every row.
 
     Args:
         events: the table.
         launch: from `link_launches`.
-        in_optimizer: per row, the Optimizer.step range around it (or around its launch), or -1.
-        in_input: per row, the DataLoader range around it, or -1.
+        around: what each row lies in.
     """
     work = np.full(len(events), WorkClass.HOST, np.int8)
     kernels = events.is_kind(EventKind.KERNEL)
     by_name = _classes_of_names(events, kernels)
     work[kernels] = by_name[events.name[kernels]]
-    plain = kernels & (in_optimizer >= 0) & (work != WorkClass.COMM)
+    plain = kernels & (around.optimizer >= 0) & (work != WorkClass.COMM)
     work[plain] = WorkClass.OPTIMIZER
-    work[_collective_rows(events, kernels)] = WorkClass.COMM
+    carries = _collective_rows(events)
+    work[kernels & carries] = WorkClass.COMM
+    # Right under the record of a collective, not under an operator that copies into its buffer. The record is
+    # not the kernel's own: a name that says what the kernel computes is believed.
+    work[(work == WorkClass.KERNEL) & (around.op >= 0) & carries[around.op]] = WorkClass.COMM
     work[events.is_kind(EventKind.MEMCPY)] = WorkClass.MEMCPY
     work[events.is_kind(EventKind.MEMSET)] = WorkClass.MEMSET
-    _classify_host(events, work, in_optimizer, in_input)
+    _classify_host(events, work, around)
     _classify_calls(events, work, launch)
     return work
 
@@ -123,29 +70,33 @@ def _classes_of_names(events: EventTable, kernels: BoolArray) -> Int8Array:
     return table
 
 
-def _collective_rows(events: EventTable, kernels: BoolArray) -> list[int]:
-    """Kernels that carry collective arguments: metadata beats any name."""
-    return [row for row, args in events.args.items() if kernels[row] and "Collective name" in args]
+def _collective_rows(events: EventTable) -> BoolArray:
+    """Rows that carry collective arguments: on a kernel they beat any name."""
+    carries = np.zeros(len(events), np.bool_)
+    carries[[row for row, args in events.args.items() if "Collective name" in args]] = True
+    return carries
 
 
-def _classify_host(
-    events: EventTable, work: Int8Array, in_optimizer: Int64Array, in_input: Int64Array
-) -> None:
+def _classify_host(events: EventTable, work: Int8Array, around: Around) -> None:
     """Host rows: where they are decides before what they are called."""
     host = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
-    comm = np.array([bool(_COMM_HOST.search(name)) for name in events.names], np.bool_)
-    work[host & comm[events.name]] = WorkClass.COMM_HOST
-    zero_grad = np.array([bool(_OPTIMIZER_ANY.match(name)) for name in events.names], np.bool_)
-    work[host & ((in_optimizer >= 0) | zero_grad[events.name])] = WorkClass.OPTIMIZER_HOST
-    work[host & (in_input >= 0)] = WorkClass.INPUT
+    comm = _named(events, lambda name: bool(BACKEND_RANGE.match(name) or _COMM_HOST.match(name)))
+    work[host & comm] = WorkClass.COMM_HOST
+    updates = _named(events, lambda name: bool(_OPTIMIZER_ANY.match(name)))
+    work[host & ((around.optimizer >= 0) | updates)] = WorkClass.OPTIMIZER_HOST
+    work[host & (around.input >= 0)] = WorkClass.INPUT
 
 
 def _classify_calls(events: EventTable, work: Int8Array, launch: Int64Array) -> None:
     """Runtime calls: those that own device work launch it, the rest by what their name says."""
-    runtime = events.is_kind(EventKind.RUNTIME)
-    sync = np.array([bool(_SYNC_CALL.match(name)) for name in events.names], np.bool_)
-    submits = np.array([bool(_LAUNCH_CALL.search(name)) for name in events.names], np.bool_)
+    roles, runtime = call_roles(events), events.is_kind(EventKind.RUNTIME)
     work[runtime] = WorkClass.RUNTIME
-    work[runtime & submits[events.name]] = WorkClass.LAUNCH
-    work[runtime & sync[events.name]] = WorkClass.SYNC
+    work[np.isin(roles, list(LAUNCHES))] = WorkClass.LAUNCH
+    work[np.isin(roles, list(SYNCS))] = WorkClass.SYNC
     work[launch[launch >= 0]] = WorkClass.LAUNCH
+
+
+def _named(events: EventTable, test: Callable[[str], bool]) -> BoolArray:
+    """Rows whose name passes a test; asked once per distinct name."""
+    passes = np.array([test(name) for name in events.names], np.bool_)
+    return passes[events.name] if len(events) else np.zeros(0, np.bool_)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, classify
+from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, Around, classify
 from stepcrit.link.launches import link_launches
 from stepcrit.link.nesting import Nesting, inherit, nest
 from stepcrit.link.source import link_source
@@ -31,7 +31,7 @@ def link(trace: RawTrace) -> Links:
         _through_launch(column, launch)
         for column in (op, in_optimizer, source.frame, source.module.astype(np.int64))
     )
-    work = classify(events, launch, in_optimizer, in_input)
+    work = classify(events, launch, Around(op, in_optimizer, in_input))
     links = Links(
         launch,
         host.parent,

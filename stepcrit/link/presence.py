@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from stepcrit.link.backends import DEVICE_BACKENDS, DEVICE_RANGE
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 from stepcrit.model.links import Links
@@ -67,10 +68,6 @@ class Presence:
         return self.use in (Use.RECORDED, Use.NONE)
 
 
-DEVICE_BACKENDS = frozenset({"nccl", "rccl", "hccl", "xccl"})
-"""Communication libraries that move device memory only; gloo, mpi and ucc serve hosts as well."""
-
-_RANGE = re.compile(rf"^({'|'.join(sorted(DEVICE_BACKENDS))}):")
 _OPERATOR = re.compile(r"^aten::(_?cudnn|miopen)_(convolution|batch_norm|rnn|grid_sampler)")
 """Operators that exist on a device only. `aten::cudnn_is_acceptable` is asked on the CPU, too."""
 
@@ -100,7 +97,7 @@ def device_sign(trace: RawTrace) -> str:
         return "the trace has notes of the device"
     on_host = np.unique(events.name[events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)])
     names = sorted(events.names[i] for i in on_host.tolist())
-    for pattern, words in ((_RANGE, "the trace has {} ranges"), (_OPERATOR, "the trace has {}")):
+    for pattern, words in ((DEVICE_RANGE, "the trace has {} ranges"), (_OPERATOR, "the trace has {}")):
         found = next((match for match in map(pattern.match, names) if match), None)
         if found:
             return words.format(found[0])

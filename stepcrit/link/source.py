@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.nesting import Nesting, inherit, nest, owner_at
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 from stepcrit.model.events import EventKind, EventTable
@@ -24,7 +25,7 @@ _LIBRARY = re.compile(
 )
 _FRAME = re.compile(r"\.py\(\d+\): ")
 _NOT_A_MODULE = re.compile(
-    r"^(ProfilerStep#|Optimizer\.|enumerate\(DataLoader\)|PyTorch Profiler|(nccl|gloo|xccl|hccl|ucc|mpi):|Iteration Start"
+    r"^(ProfilerStep#|Optimizer\.|enumerate\(DataLoader\)|PyTorch Profiler|Iteration Start"
     r"|## Call CompiledFxGraph|Torch-Compiled|DistributedDataParallel\.forward|DataParallel\.forward)"
 )
 
@@ -134,7 +135,7 @@ def _modules(
 def _annotation_modules(events: EventTable, host: Nesting) -> tuple[Int32Array, tuple[str, ...], str]:
     """The innermost annotation of the user's own around each host row."""
     annotation = events.kind == EventKind.ANNOTATION
-    mine = np.array([not _NOT_A_MODULE.match(name) for name in events.names], np.bool_)
+    mine = np.array([not (_NOT_A_MODULE.match(n) or BACKEND_RANGE.match(n)) for n in events.names], np.bool_)
     own = np.where(annotation & mine[events.name], events.name, NONE).astype(np.int64)
     if (own < 0).all():
         return np.full(len(events), NONE, np.int32), (), ""

@@ -77,8 +77,8 @@ def on_device(operator: str, name: str) -> list[Event]:
             "make the update cheaper to launch: fused or foreach optimizer instead of Optimizer.step#Adam.step",
         ),
         (
-            on_device("aten::_foreach_add_", "multi_tensor_apply_kernel"), "optimizer-kernels",
-            "make the update's kernels cheaper: fused optimizer, lower precision states; aten::_foreach_add_ leads",
+            on_device("aten::_fused_adam_", "multi_tensor_apply_kernel<FusedAdamMathFunctor>"), "optimizer-kernels",
+            "make the update's kernels cheaper: fused optimizer, lower precision states; aten::_fused_adam_ leads",
         ),
         (
             on_host(op("aten::sort", 0, 90)), "host-ops",

@@ -6,12 +6,16 @@ from stepcrit.graph.claims import Claims, WaitClaim
 from stepcrit.graph.rules.event import SyncRecord, recorded_work, sync_records
 from stepcrit.graph.scene import Scene, calls
 from stepcrit.link.api import CallRole
+from stepcrit.link.copies import ends_of
 from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind
 from stepcrit.model.graph import EdgeKind, Evidence, Note
 
 FREE_RETURN_NS = 30_000
 """A memory-freeing call counts as a device sync only if it returns this soon after the device drained."""
+
+TO_HOST = (("Device", "Pageable"), ("Device", "Host"))
+"""Copies whose call returns with them: not to pinned memory, and ROCm does not say which host memory it is."""
 
 
 def copy_waits(scene: Scene, claims: Claims) -> None:
@@ -32,7 +36,7 @@ def copy_waits(scene: Scene, claims: Claims) -> None:
         queued = at == start < int(events.start_ns[row]) <= call_end
         if start < end <= call_end and at >= 0 and (_blocks(scene, call, row) or queued):
             claims.wait.append(WaitClaim(row, call, max(at, start), end, EdgeKind.SYNC, Evidence.ID))
-        elif queued and row in before and "(Pageable ->" in events.name_of(row):
+        elif queued and row in before and ends_of(events.name_of(row))[0] == "Pageable":
             src = before[row]
             until = int(events.end_ns[src])
             if start < until <= call_end:
@@ -102,8 +106,7 @@ def _claim(scene: Scene, claims: Claims, src: int, call: int, evidence: Evidence
 
 def _blocks(scene: Scene, call: int, row: int) -> bool:
     """Whether this copy's call returns only after the copy, by specification."""
-    name = scene.events.name_of(row)
-    to_host = "DtoH" in name and "Pinned" not in name
+    to_host = ends_of(scene.events.name_of(row)) in TO_HOST
     return scene.roles[call] == CallRole.COPY_BLOCKING or to_host
 
 
