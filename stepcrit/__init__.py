@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stepcrit.errors import InputError, StepcritError, UsageError
+    from stepcrit.link.rules import ClassRules
     from stepcrit.link.steps import StepOptions
     from stepcrit.model.steps import Boundary, Step, Steps
     from stepcrit.session import CriticalPath, Graph, Options, Trace, load
 
 _HOMES = {
     "Boundary": "stepcrit.model.steps",
+    "ClassRules": "stepcrit.link.rules",
     "CriticalPath": "stepcrit.session",
     "Graph": "stepcrit.session",
     "InputError": "stepcrit.errors",
@@ -41,6 +43,7 @@ _HOMES = {
 
 __all__ = [
     "Boundary",
+    "ClassRules",
     "CriticalPath",
     "Graph",
     "InputError",

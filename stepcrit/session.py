@@ -22,6 +22,7 @@ from stepcrit.ingest import read_trace
 from stepcrit.ingest.limits import Limits, default_limits
 from stepcrit.link.fetches import fetch_rows
 from stepcrit.link.linker import link
+from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.steps import StepOptions, find_steps
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, Side
 from stepcrit.model.graph import EdgeKind, NodeKind
@@ -46,6 +47,7 @@ class Options:
         full: one host node per change of owner (more nodes, same answers).
         salvage: use what is left of a trace that has lost more than a twentieth.
         limits: the most that is read of an input; None: the defaults, which are lower in CI.
+        classes: the user's own rules for classes of work.
     """
 
     steps: StepOptions = field(default_factory=StepOptions)
@@ -55,6 +57,7 @@ class Options:
     full: bool = False
     salvage: bool = False
     limits: Limits | None = None
+    classes: ClassRules = NO_RULES
 
     def told(self) -> dict[str, object]:
         """The options that change numbers, for an answer to repeat."""
@@ -69,6 +72,7 @@ class Options:
             "floors": floors,
             "step_regex": self.steps.step_regex,
             "optimizer_regex": self.steps.optimizer_regex,
+            "classes": f"sha256:{self.classes.digest}" if self.classes.rules else None,
         }
 
 
@@ -87,7 +91,7 @@ class Trace:
     @cached_property
     def links(self) -> Links:
         """How its events belong together."""
-        return link(self.raw)
+        return link(self.raw, self.options.classes)
 
     @cached_property
     def steps(self) -> Steps:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.errors import UsageError
-from stepcrit.graph.near import near_names
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.patterns import near_names
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import EdgeKind, Evidence

@@ -128,7 +128,9 @@ def ranked_data(r: Ranked) -> Data:
     }
 
 
-NOT_GIVEN = {f"options.{option}": "not given" for option in ("step_regex", "optimizer_regex", "stream")}
+NOT_GIVEN = {
+    f"options.{option}": "not given" for option in ("step_regex", "optimizer_regex", "classes", "stream")
+}
 """Why an option of an answer can be null."""
 
 NULLS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stepcrit.analyses.evidence import Check, State, analyze
-from stepcrit.answers.findings import of_reading
+from stepcrit.answers.findings import of_reading, rule_findings
 from stepcrit.answers.words import count, name, plural, say, text
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.events import HOST_KINDS
@@ -110,6 +110,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         for c in checks
         if c.state == State.WARN
     )
+    found = (*found, *rule_findings(links.rules_used))
     return Document("doctor", (Input(meta.source, meta.sha256, meta.input_bytes),), blocks, data, found, {})
 
 

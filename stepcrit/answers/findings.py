@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from stepcrit.answers.words import count, say, share, text
+from stepcrit.answers.words import count, name, plural, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
+from stepcrit.model.classes import RulesUsed
 from stepcrit.model.graph import EdgeKind, Evidence, Note
 from stepcrit.model.section import Finding, Sentence
 from stepcrit.model.trace import Damage, Harm, TraceMeta
@@ -53,6 +54,26 @@ def findings(view: StepGraph) -> tuple[Finding, ...]:
                 ),
             )
         )
+    return (*found, *rule_findings(view.links.rules_used))
+
+
+def rule_findings(used: RulesUsed) -> tuple[Finding, ...]:
+    """What the user's own rules for classes decided in this trace, and which of them decided nothing."""
+    if not used.rules:
+        return ()
+    n = sum(used.decided_counts)
+    what = say(
+        "classes of {} {} by {} {} of --classes", count(n), text(plural(n, "name")),
+        count(len(used.rules)), text(plural(len(used.rules), "rule")),
+    )  # fmt: skip
+    found = [Finding("G220", what, n)]
+    for rule, decided, matched in zip(used.rules, used.decided_counts, used.matched_counts, strict=True):
+        if not decided:
+            why = "metadata decides what it means" if matched else "no name of this trace is left to it"
+            words = say(
+                "[{}] {} {}: {}", text(rule.side), text(rule.work.label), name(rule.pattern), text(why)
+            )
+            found.append(Finding("G221", words))
     return tuple(found)
 
 

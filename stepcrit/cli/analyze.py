@@ -9,6 +9,7 @@ import typer
 
 from stepcrit.cli.options import (
     BoundaryOpt,
+    ClassesOpt,
     DeviceOnlyOpt,
     FloorsOpt,
     FormatOpt,
@@ -55,6 +56,7 @@ def analyze(
     device_only: DeviceOnlyOpt = False,
     step_regex: StepRegexOpt = None,
     optimizer_regex: OptimizerRegexOpt = None,
+    classes: ClassesOpt = None,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -75,6 +77,7 @@ def analyze(
         device_only=device_only,
         salvage=salvage,
         limits=limit,
+        classes=classes,
     )
     view = load(path, options).view(step)
     emit(

@@ -9,6 +9,7 @@ import typer
 
 from stepcrit.cli.options import (
     BoundaryOpt,
+    ClassesOpt,
     DeviceOnlyOpt,
     FloorsOpt,
     FormatOpt,
@@ -47,6 +48,7 @@ def critical(
     device_only: DeviceOnlyOpt = False,
     step_regex: StepRegexOpt = None,
     optimizer_regex: OptimizerRegexOpt = None,
+    classes: ClassesOpt = None,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -67,6 +69,7 @@ def critical(
         device_only=device_only,
         salvage=salvage,
         limits=limit,
+        classes=classes,
     )
     if around:
         options = replace(

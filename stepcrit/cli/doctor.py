@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stepcrit.cli.options import (
+    ClassesOpt,
     FormatOpt,
     JsonOpt,
     LimitOpt,
@@ -20,6 +21,7 @@ def doctor(
     strict: StrictOpt = False,
     salvage: SalvageOpt = False,
     limit: LimitOpt = None,
+    classes: ClassesOpt = None,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -32,7 +34,7 @@ def doctor(
     from stepcrit.errors import UnusableInputError  # noqa: PLC0415
     from stepcrit.session import load  # noqa: PLC0415
 
-    trace = load(path, session_options(strict=strict, salvage=salvage, limits=limit))
+    trace = load(path, session_options(strict=strict, salvage=salvage, limits=limit, classes=classes))
     try:
         notes = dict(trace.built.graph.notes)
     except UnusableInputError:

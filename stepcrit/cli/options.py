@@ -95,6 +95,14 @@ FloorsOpt = Annotated[
 DeviceOnlyOpt = Annotated[
     bool, typer.Option("--device-only", help="Leave the host out: queues and recorded events only.")
 ]
+ClassesOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        help="A TOML file of your own rules: which names are gemm, comm, ... (see explain own-classes).",
+        show_default=False,
+    ),
+]
 FormatOpt = Annotated[
     Format | None,
     typer.Option(
@@ -118,21 +126,24 @@ def session_options(
     device_only: bool = False,
     salvage: bool = False,
     limits: list[str] | None = None,
+    classes: str | None = None,
 ) -> Options:
     """The options as the session takes them.
 
     Raises:
-        UsageError: a pattern, a floor or a limit cannot be read.
+        UsageError: a pattern, a floor, a limit or the file of classes cannot be read.
     """
+    from stepcrit.cli.classes import read_rules  # noqa: PLC0415 - numpy loads here
     from stepcrit.ingest.limits import default_limits, parse_limits  # noqa: PLC0415
-    from stepcrit.session import Boundary, Options, StepOptions  # noqa: PLC0415 - numpy loads here
+    from stepcrit.session import Boundary, Options, StepOptions  # noqa: PLC0415
 
     for pattern in (step_regex, optimizer_regex):
         _check_pattern(pattern)
     steps = StepOptions(Boundary(boundary.value) if boundary else None, step_regex, optimizer_regex)
     named = floors if floors in ("none", "auto") else parse_floors(floors)
     allowed = parse_limits(default_limits(os.environ), tuple(limits or ()))
-    return Options(steps, strict, device_only, named, salvage=salvage, limits=allowed)
+    rules = read_rules(classes)
+    return Options(steps, strict, device_only, named, salvage=salvage, limits=allowed, classes=rules)
 
 
 def parse_floors(words: str) -> dict[EdgeKind, int]:

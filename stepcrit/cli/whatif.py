@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from stepcrit.cli.asked import Asked, answered, check
 from stepcrit.cli.options import (
     BoundaryOpt,
+    ClassesOpt,
     DeviceOnlyOpt,
     FloorsOpt,
     FormatOpt,
@@ -145,6 +146,7 @@ def whatif(
     device_only: DeviceOnlyOpt = False,
     step_regex: StepRegexOpt = None,
     optimizer_regex: OptimizerRegexOpt = None,
+    classes: ClassesOpt = None,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -180,6 +182,7 @@ def whatif(
         device_only=device_only,
         salvage=salvage,
         limits=limit,
+        classes=classes,
     )
     source, why = trace_meant(path)
     tell(told(source, why))

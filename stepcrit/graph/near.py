@@ -6,6 +6,7 @@ import numpy as np
 
 from stepcrit.graph.segments import gap_class_of_nodes
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.patterns import near_names
 from stepcrit.link.source import frame_label
 from stepcrit.model.arrays import Int8Array
 from stepcrit.model.classes import WorkClass
@@ -42,13 +43,3 @@ def _classes(view: StepGraph, of_rows: Int8Array) -> set[WorkClass]:
 def _some(what: str, wanted: str, names: tuple[str, ...]) -> str:
     """The closest names, or if none is close, the first few."""
     return f"{what}: {', '.join(near_names(wanted, names) or names[:5]) or 'none'}"
-
-
-def near_names(wanted: str, names: tuple[str, ...], count: int = 5) -> list[str]:
-    """The closest names, for an error that helps."""
-    import difflib  # noqa: PLC0415 - only an error needs it
-
-    lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(wanted.lower(), lower, n=count, cutoff=0.4)
-    inside = [name for key, name in lower.items() if wanted.lower() in key and key not in close]
-    return [lower[key] for key in close][:count] + inside[: max(0, count - len(close))]

@@ -11,8 +11,9 @@ import numpy as np
 from stepcrit.link.api import LAUNCHES, SYNCS, call_roles
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.kernelnames import kernel_class
-from stepcrit.model.arrays import BoolArray, Int8Array, Int64Array
-from stepcrit.model.classes import WorkClass
+from stepcrit.link.rules import NO_RULES, ClassRules
+from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int64Array
+from stepcrit.model.classes import RulesUsed, WorkClass
 from stepcrit.model.events import EventKind, EventTable
 
 INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader.*__next__")
@@ -36,18 +37,25 @@ class Around:
     input: Int64Array
 
 
-def classify(events: EventTable, launch: Int64Array, around: Around) -> Int8Array:
-    """WorkClass of every row.
+def classify(
+    events: EventTable, launch: Int64Array, around: Around, rules: ClassRules = NO_RULES
+) -> tuple[Int8Array, RulesUsed]:
+    """WorkClass of every row, and what the user's rules decided of it.
 
     Args:
         events: the table.
         launch: from `link_launches`.
         around: what each row lies in.
+        rules: a user's own.
+
+    Raises:
+        UsageError: a rule's regular expression takes too long.
     """
-    work = np.full(len(events), WorkClass.HOST, np.int8)
+    work, given = np.full(len(events), WorkClass.HOST, np.int8), _given(events, rules)
     kernels = events.is_kind(EventKind.KERNEL)
     by_name = _classes_of_names(events, kernels)
     work[kernels] = by_name[events.name[kernels]]
+    given.apply(work, kernels)
     plain = kernels & (around.optimizer >= 0) & (work != WorkClass.COMM)
     work[plain] = WorkClass.OPTIMIZER
     carries = _collective_rows(events)
@@ -57,9 +65,58 @@ def classify(events: EventTable, launch: Int64Array, around: Around) -> Int8Arra
     work[(work == WorkClass.KERNEL) & (around.op >= 0) & carries[around.op]] = WorkClass.COMM
     work[events.is_kind(EventKind.MEMCPY)] = WorkClass.MEMCPY
     work[events.is_kind(EventKind.MEMSET)] = WorkClass.MEMSET
-    _classify_host(events, work, around)
-    _classify_calls(events, work, launch)
-    return work
+    _classify_host(events, work, around, given)
+    _classify_calls(events, work, launch, given)
+    return work, given.used(events, work, _by_metadata(work, launch, around, kernels & carries))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Given:
+    """Per row the rule that means its name, NONE where none does."""
+
+    rules: ClassRules
+    of_row: Int64Array
+
+    def apply(self, work: Int8Array, rows: BoolArray) -> None:
+        """Give some rows the class of their rule, where they have one."""
+        mine = np.flatnonzero(rows & (self.of_row >= 0))
+        classes = np.array([rule.work for rule in self.rules.rules], np.int8)
+        work[mine] = classes[self.of_row[mine]]
+
+    def used(self, events: EventTable, work: Int8Array, by_metadata: BoolArray) -> RulesUsed:
+        """How many names each rule decided, and means."""
+        decided, matched = [], []
+        for i, rule in enumerate(self.rules.rules):
+            mine = self.of_row == i
+            matched.append(len(np.unique(events.name[mine])))
+            decided.append(len(np.unique(events.name[mine & ~by_metadata & (work == rule.work)])))
+        return RulesUsed(self.rules.rules, tuple(decided), tuple(matched))
+
+
+def _given(events: EventTable, rules: ClassRules) -> _Given:
+    """The rule of each row; asked once per distinct name."""
+    of_row = np.full(len(events), NONE, np.int64)
+    if not rules.rules:
+        return _Given(rules, of_row)
+    rows = {
+        "kernels": events.is_kind(EventKind.KERNEL),
+        "operators": events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION),
+        "calls": events.is_kind(EventKind.RUNTIME),
+    }
+    asked = {kind: np.isin(np.arange(len(events.names)), events.name[mine]) for kind, mine in rows.items()}
+    for mine, of_name in zip(rows.values(), rules.of_names(events.names, asked), strict=True):
+        of_row[mine] = of_name[events.name[mine]]
+    return _Given(rules, of_row)
+
+
+def _by_metadata(work: Int8Array, launch: Int64Array, around: Around, carries: BoolArray) -> BoolArray:
+    """Rows whose class no name decides, a user's no more than ours."""
+    updates = np.isin(work, (WorkClass.OPTIMIZER, WorkClass.OPTIMIZER_HOST))
+    found: BoolArray = (
+        carries | ((around.optimizer >= 0) & updates) | ((around.input >= 0) & (work == WorkClass.INPUT))
+    )
+    found[launch[launch >= 0]] = True
+    return found
 
 
 def _classes_of_names(events: EventTable, kernels: BoolArray) -> Int8Array:
@@ -77,22 +134,25 @@ def _collective_rows(events: EventTable) -> BoolArray:
     return carries
 
 
-def _classify_host(events: EventTable, work: Int8Array, around: Around) -> None:
+def _classify_host(events: EventTable, work: Int8Array, around: Around, given: _Given) -> None:
     """Host rows: where they are decides before what they are called."""
     host = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
     comm = _named(events, lambda name: bool(BACKEND_RANGE.match(name) or _COMM_HOST.match(name)))
     work[host & comm] = WorkClass.COMM_HOST
     updates = _named(events, lambda name: bool(_OPTIMIZER_ANY.match(name)))
-    work[host & ((around.optimizer >= 0) | updates)] = WorkClass.OPTIMIZER_HOST
+    work[host & updates] = WorkClass.OPTIMIZER_HOST
+    given.apply(work, host)
+    work[host & (around.optimizer >= 0)] = WorkClass.OPTIMIZER_HOST
     work[host & (around.input >= 0)] = WorkClass.INPUT
 
 
-def _classify_calls(events: EventTable, work: Int8Array, launch: Int64Array) -> None:
+def _classify_calls(events: EventTable, work: Int8Array, launch: Int64Array, given: _Given) -> None:
     """Runtime calls: those that own device work launch it, the rest by what their name says."""
     roles, runtime = call_roles(events), events.is_kind(EventKind.RUNTIME)
     work[runtime] = WorkClass.RUNTIME
     work[np.isin(roles, list(LAUNCHES))] = WorkClass.LAUNCH
     work[np.isin(roles, list(SYNCS))] = WorkClass.SYNC
+    given.apply(work, runtime)
     work[launch[launch >= 0]] = WorkClass.LAUNCH
 
 

@@ -106,7 +106,7 @@ KERNEL_NAMES: tuple[tuple[WorkClass, tuple[str, ...]], ...] = (
         (
             r"elementwise|vectorized|unrolled|CatArray|pointwise|distribution|copy|(?<!pre)fill|op_tensor|multi_?tensor",
             r"dropout|gelu|silu|swiglu|geglu|act_and_mul|transpose|triu_tril|tril_indices|arange|where|cast|upsample",
-            r"pool(?!ed)|OpTensor|grid_sampler|roll_cuda|flip_cuda|_pad\dd|reflection_pad|replication_pad|chunk_cat",
+            r"pool|OpTensor|grid_sampler|roll_cuda|flip_cuda|_pad\dd|reflection_pad|replication_pad|chunk_cat",
             r"clamp|quantize|_memset$|^aclnn(Inplace)?(Add|Sub|Mul|Div)s?_|^(add|sub|mul|div)_\d+ Cmpt Exec$",
         ),
     ),

@@ -9,6 +9,7 @@ import numpy as np
 from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, Around, classify
 from stepcrit.link.launches import link_launches
 from stepcrit.link.nesting import Nesting, inherit, nest
+from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.source import link_source
 from stepcrit.link.stepmarks import rows_named, step_marks
 from stepcrit.model.arrays import NONE, Int64Array, freeze
@@ -17,8 +18,12 @@ from stepcrit.model.links import Links
 from stepcrit.model.trace import RawTrace
 
 
-def link(trace: RawTrace) -> Links:
-    """Say for every event which launch, operator, module, line and class of work it belongs to."""
+def link(trace: RawTrace, rules: ClassRules = NO_RULES) -> Links:
+    """Say for every event which launch, operator, module, line and class of work it belongs to.
+
+    Raises:
+        UsageError: a regular expression of the rules takes too long.
+    """
     events = trace.events
     launch = link_launches(events, trace.flows)
     host = nest(events, np.flatnonzero(events.is_kind(*HOST_KINDS)), see_through=step_marks(events))
@@ -31,7 +36,7 @@ def link(trace: RawTrace) -> Links:
         _through_launch(column, launch)
         for column in (op, in_optimizer, source.frame, source.module.astype(np.int64))
     )
-    work = classify(events, launch, Around(op, in_optimizer, in_input))
+    work, rules_used = classify(events, launch, Around(op, in_optimizer, in_input), rules)
     links = Links(
         launch,
         host.parent,
@@ -47,6 +52,7 @@ def link(trace: RawTrace) -> Links:
         *_issued(events, launch),
         host.crossing_count,
         source.module_source,
+        rules_used,
     )
     freeze(launch, host.parent, host.depth, op, work, in_optimizer, frame, links.module)
     return links

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -93,3 +94,33 @@ _GROUPS = {
     )
     for c in WorkClass
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRule:
+    """Names of a side that a pattern means have a class.
+
+    Attributes:
+        side: "kernels" or "host".
+        work: the class.
+        pattern: an exact name or glob, or "re:" and a regular expression.
+    """
+
+    side: str
+    work: WorkClass
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class RulesUsed:
+    """What rules did to one trace.
+
+    Attributes:
+        rules: the rules, as given.
+        decided_counts: per rule, how many names have its class because of it.
+        matched_counts: per rule, how many names it is the first to mean; metadata may decide their rows.
+    """
+
+    rules: tuple[ClassRule, ...]
+    decided_counts: tuple[int, ...]
+    matched_counts: tuple[int, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
+from stepcrit.model.classes import RulesUsed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +52,7 @@ class Links:
         crossing_count: host ranges that end after the range around them does.
         module_source: where module labels come from: "nn.Module frames", "Module Hierarchy",
             "annotations" or "".
+        rules_used: what the user's own rules for classes decided.
     """
 
     launch: Int64Array
@@ -68,3 +70,4 @@ class Links:
     issued_ns: Int64Array
     crossing_count: int
     module_source: str
+    rules_used: RulesUsed

@@ -19,7 +19,16 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("a step and its time", ("elapsed", "boundary", "steps", "steady", "microbatches", "summed")),
     (
         "the critical path",
-        ("critical-path", "graph", "classes", "device-classes", "host-classes", "gaps", "untracked"),
+        (
+            "critical-path",
+            "graph",
+            "classes",
+            "device-classes",
+            "host-classes",
+            "own-classes",
+            "gaps",
+            "untracked",
+        ),
     ),
     ("the tables of `critical`", ("runs", "runner-up", "around")),
     (

@@ -301,7 +301,7 @@ def test_unusable_input_is_exit_code_3(tmp_path: Path, capsys: pytest.CaptureFix
 def test_pattern_without_end_is_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepcrit.graph.selector.PATTERN_SECONDS", 0.1)
+    monkeypatch.setattr("stepcrit.link.patterns.PATTERN_SECONDS", 0.1)
     path = renamed(tmp_path, "a" * 60 + "!")
     assert "takes too long" in out_of(capsys, path, "--shrink", "re:^(a|a|aa)+$=0.5", code=2)
 

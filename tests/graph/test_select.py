@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from stepcrit.errors import UsageError
-from stepcrit.graph.near import near_names
 from stepcrit.graph.select import Selection, select
-from stepcrit.graph.selector import PATTERN_SECONDS, Selector, parse_selector
+from stepcrit.graph.selector import Selector, parse_selector
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.patterns import PATTERN_SECONDS, near_names
 from stepcrit.session import Options, Trace
 from tests.builders import event, trace
 
@@ -138,7 +138,7 @@ def test_broken_regular_expression_is_wrong_use(pattern: str) -> None:
 
 def test_catastrophic_pattern_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PATTERN_SECONDS <= 2
-    monkeypatch.setattr("stepcrit.graph.selector.PATTERN_SECONDS", 0.3)
+    monkeypatch.setattr("stepcrit.link.patterns.PATTERN_SECONDS", 0.3)
     view = view_of(op("a" * 60 + "!", 0, 10), op("b", 10, 12))
     started = time.process_time()
     with pytest.raises(UsageError, match="too long"):
@@ -148,7 +148,7 @@ def test_catastrophic_pattern_is_refused_in_time(monkeypatch: pytest.MonkeyPatch
 
 def test_time_limit_is_for_all_names_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many names, each of which takes less than the limit, must not add up to hours."""
-    monkeypatch.setattr("stepcrit.graph.selector.PATTERN_SECONDS", 0.1)
+    monkeypatch.setattr("stepcrit.link.patterns.PATTERN_SECONDS", 0.1)
     names = [f"{'a' * 14}{'!' * n}" for n in range(1, 25)]
     view = view_of(*(op(name, 2 * i, 2 * i + 1) for i, name in enumerate(names)))
     with pytest.raises(UsageError, match="too long"):
