@@ -22,6 +22,7 @@ from stepcrit.ingest import read_trace
 from stepcrit.ingest.limits import Limits, default_limits
 from stepcrit.link.fetches import fetch_rows
 from stepcrit.link.linker import link
+from stepcrit.link.plausible import make_plausible
 from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.steps import StepOptions, find_steps
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, Side
@@ -253,20 +254,28 @@ def load(source: str | os.PathLike[str] | BinaryIO, options: Options | None = No
 
     Raises:
         InputError: the input is not a usable torch.profiler trace; the message says what it is.
-        PartialError: with `strict`, the reader had to repair or leave out something; or the file changed meanwhile.
+        PartialError: with `strict`, the reader had to repair or leave out something, or rows that cannot be true
+            are in the file; or the file changed meanwhile.
         UsageError: the input is compressed with zstd, which needs an extra.
     """
     options = options or Options()
     limits = options.limits or default_limits(os.environ)
-    raw = read_trace(source, limits=limits, salvage=options.salvage)
-    odd = [(harm.count, str(harm.harm)) for harm in raw.meta.damage]
-    odd += [(n, why) for why, n in sorted(raw.meta.dropped.items())]
-    if options.strict and odd:
-        reasons = ", ".join(f"{n} {why}" for n, why in odd)
+    raw = make_plausible(read_trace(source, limits=limits, salvage=options.salvage))
+    lost = [(harm.count, str(harm.harm)) for harm in raw.meta.damage]
+    lost += [(n, why) for why, n in sorted(raw.meta.dropped.items())]
+    if options.strict and lost:
+        reasons = ", ".join(f"{n} {why}" for n, why in lost)
         raise PartialError(
             f"events were left out or repaired: {reasons}",
             where=raw.meta.source,
             do="without --strict the answer says so instead",
+        )
+    if options.strict and raw.oddities:
+        codes = ", ".join(f"{odd.code} ({odd.count})" for odd in raw.oddities)
+        raise PartialError(
+            f"rows cannot be true: {codes}",
+            where=raw.meta.source,
+            do="see stepcrit doctor; without --strict the answer says what became of them",
         )
     return Trace(raw, options)
 

@@ -282,9 +282,17 @@ def _clock(f: _Facts) -> Check:
     rows = np.flatnonzero(launch >= 0)
     early = events.start_ns[launch[rows]] - events.start_ns[rows]
     count, worst = int((early > 0).sum()), int(early.max(initial=0))
-    state = State.NOT_APPLICABLE if not rows.size else State.OK if not count else State.WARN
+    moved = [odd for odd in f.trace.oddities if odd.code == "P305"]
+    state = State.NOT_APPLICABLE if not rows.size else State.OK if not count + len(moved) else State.WARN
     if not rows.size:
         seen = _seen("no launch links")
+    elif moved:
+        by = max(abs(odd.ns["offset_ns"] or 0) for odd in moved)
+        seen = _seen(
+            "{} started too early; device times moved by up to {}",
+            sum(o.count for o in moved),
+            Value(by, Unit.NS),
+        )
     elif not count:
         seen = _seen("no activity starts before its launch")
     else:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from stepcrit.analyses.evidence import Check, State, analyze
 from stepcrit.answers.findings import of_reading, rule_findings
+from stepcrit.answers.implausible import all_oddities, implausible, implausible_data
 from stepcrit.answers.words import count, name, plural, say, text
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.events import HOST_KINDS
 from stepcrit.model.links import Links
+from stepcrit.model.oddity import Oddity
 from stepcrit.model.section import Block, Column, Document, Finding, Input, Section, Sentence, Unit, Value
 from stepcrit.model.steps import Steps
 from stepcrit.model.trace import RawTrace, TraceMeta
@@ -61,6 +63,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         notes: what building the graph dropped or clamped, when there is a graph.
     """
     checks = analyze(trace, links, steps)
+    odd = all_oddities(trace, links, steps)
     meta, program = trace.meta, recipe(platform_of(trace))
     has_host = bool(trace.events.is_kind(*HOST_KINDS).any())
     blocks: tuple[Block, ...] = (
@@ -69,6 +72,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         Section("Can be answered", notes=(_capabilities(checks, has_host=has_host),)),
         *_fixes(checks),
         *_reading(meta),
+        *_implausible_section(odd),
         Section("How to record", notes=tuple(say("{}", text(line)) for line in program), topic="recording"),
     )
     data = {
@@ -101,6 +105,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         "skipped": [{"name": file, "why": why} for file, why in meta.skipped],
         "unknown_categories": dict(sorted(meta.unknown_cats.items())),
         "phases": dict(sorted(meta.phases.items())),
+        "implausible": implausible_data(odd),
         "graph_notes": dict(sorted((notes or {}).items())),
         "profiler_notes": list(meta.notes),
         "recipe": list(program),
@@ -111,6 +116,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         if c.state == State.WARN
     )
     found = (*found, *rule_findings(links.rules_used))
+    found += implausible(odd)
     return Document("doctor", (Input(meta.source, meta.sha256, meta.input_bytes),), blocks, data, found, {})
 
 
@@ -141,6 +147,19 @@ def _checks_section(checks: tuple[Check, ...]) -> Section:
     )
     rows = tuple((c.code, c.evidence, str(c.state), _filled(c.seen, _words)) for c in checks)
     return Section("Evidence", columns, rows, topic="doctor")
+
+
+def _implausible_section(odd: tuple[Oddity, ...]) -> list[Section]:
+    """What cannot be true of the file's rows, and what became of it; no section where all can."""
+    columns = (
+        Column("code", "code", Unit.TEXT),
+        Column("count", "rows", Unit.COUNT),
+        Column("of_count", "of", Unit.COUNT),
+        Column("done", "done", Unit.TEXT),
+        Column("example", "worst", Unit.NAME),
+    )
+    rows = tuple((one.code, one.count, one.of_count, str(one.done), one.example) for one in odd)
+    return [Section("Cannot be true", columns, rows, topic="plausibility")] if odd else []
 
 
 def _steps_words(steps: Steps) -> str:

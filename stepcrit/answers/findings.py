@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stepcrit.answers.implausible import all_oddities, implausible
 from stepcrit.answers.words import count, name, plural, say, share, text
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
@@ -39,6 +40,7 @@ TIMING_LIMIT = 0.10
 def findings(view: StepGraph) -> tuple[Finding, ...]:
     """Everything a reader should know about the input before trusting a number."""
     found = list(of_reading(view.trace.meta))
+    found += implausible(all_oddities(view.trace, view.links, view.steps))
     for note, n in sorted(view.built.graph.notes.items()):
         found.append(Finding(CODES[Note(note)], say("{} ({}×)", text(note), count(n)), n))
     segments = view.segments

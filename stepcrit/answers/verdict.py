@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepcrit.analyses import lostwork
 from stepcrit.answers.advice import Next, what_next
 from stepcrit.answers.figures import Figures
 from stepcrit.answers.words import count, name, ns, say, share, text
@@ -87,9 +88,13 @@ def _evidence(f: Figures) -> list[Sentence]:
     """What the verdict rests on, in other quantities than the path."""
     lines = []
     if f.devices:
+        lost = any(odd.code != "P309" for odd in lostwork.analyze(f.view.trace, f.view.links, f.view.steps))
         busiest = f.devices[0]
         idle = (ns(busiest.idle_ns), share(busiest.idle_ns, busiest.window_ns))
-        lines.append(say("device {} runs nothing for {} ({} of the step)", name(busiest.device), *idle))
+        words = "device {} runs nothing for {} ({} of the step)"
+        if lost:
+            words = "device {} runs nothing that was recorded for {} ({} of the step); work is missing"
+        lines.append(say(words, name(busiest.device), *idle))
     elif f.device_not_recorded:
         lines.append(say("the device was not recorded: what it did is not known"))
     lines += [*_queue(f), *_communication(f), *_pace(f), *_overhead(f)]

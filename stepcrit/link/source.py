@@ -91,8 +91,9 @@ def _rows_named(events: EventTable, test: Callable[[str], bool]) -> BoolArray:
 def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
     """Python frames nested on the thread they belong to, or None when there are none.
 
-    Older builds put frames of the main thread on (pid 0, tid 0): a frame lane without any other host
-    row is taken for the busiest thread's, if it is the only one of its kind.
+    Some builds put frames of the main thread on thread 0, which no thread is called: such a lane, without
+    any other host row, is taken for the busiest thread's. A lane with a number of its own is another thread
+    of Python (a progress bar's, say), whose frames hold nothing of what the busiest does.
     """
     python = events.kind == EventKind.PYTHON
     if not python.any():
@@ -101,7 +102,7 @@ def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
     host = np.unique(events.lane[events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION)])
     stray = np.setdiff1d(np.unique(lane[python]), host)
     ops = events.lane[events.kind == EventKind.CPU_OP]
-    if stray.size == 1 and ops.size:
+    if stray.size == 1 and ops.size and events.lanes[int(stray[0])].tid == "0":
         lane[python & (lane == stray[0])] = np.bincount(ops).argmax()
     return nest(events, np.flatnonzero(python), lane), lane
 

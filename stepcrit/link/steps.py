@@ -18,6 +18,7 @@ from stepcrit.link.classify import INPUT, OPTIMIZER_STEP
 from stepcrit.link.microbatch import microbatches
 from stepcrit.link.steady import steady_window
 from stepcrit.link.stepmarks import PROFILER_STEP, rows_named
+from stepcrit.link.unserved import launch_calls
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
@@ -27,6 +28,10 @@ CAPTURE = "whole capture"
 
 FEW = 0.5
 """A step with less than this share of the usual number of device activities is incomplete."""
+
+
+LOST_WORK = "device work lost"
+"""How the reason begins why a step without its device work is not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def find_steps(events: EventTable, links: Links, options: StepOptions | None = N
     if boundary == Boundary.UPDATE and source != "optimizer" and _updates_span_steps(view, windows):
         windows, source = _optimizer_windows(view), "optimizer"
     steps = _tile(view, windows, boundary)
-    steps = _judge(steps)
+    steps = _judge(view, steps)
     periods = [s.elapsed_ns for s in steps if s.opens_at_boundary and not s.why_not]
     steady = steady_window(periods) if periods else None
     steps = _apply_steady(steps, steady)
@@ -298,22 +303,43 @@ def boundary_rows(events: EventTable, links: Links, steps: Steps, step: Step) ->
     return rows
 
 
-def _judge(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _judge(view: _View, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Name the steps that cannot stand for the others."""
     if len(steps) < 2:
         return steps
     usual = float(np.median([s.device_count for s in steps]))
+    lost = _lost_work(view, steps)
     judged = []
     for step in steps:
+        before = step.index > 0 and bool(lost[step.index - 1])
         why = ""
         if not step.opens_at_boundary:
             why = "first recorded step: no boundary before it"
+        elif lost[step.index]:
+            why = lost[step.index]
+        elif before:
+            why = "the step before it lost device work: when this one began is not known"
         elif step.elapsed_ns == 0:
             why = "no work of its own before its boundary"
         elif step.device_count < FEW * usual:
             why = f"incomplete: {step.device_count} device activities, usually {usual:.0f}"
         judged.append(replace(step, used=not why, why_not=why))
     return tuple(judged)
+
+
+def _lost_work(view: _View, steps: tuple[Step, ...]) -> list[str]:
+    """Per step why its device work counts as lost, "" where it does not: most of its launches own none.
+
+    Where that holds for all steps the device was not recorded, which is another matter.
+    """
+    calls = launch_calls(view.events, view.links.launch)
+    counts = [calls.between(s.host_start_ns, s.host_end_ns) for s in steps]
+    if all(lost >= FEW * total for total, lost in counts):
+        return [""] * len(steps)
+    return [
+        f"{LOST_WORK}: {lost} of {total} launches have none" if total and lost >= FEW * total else ""
+        for total, lost in counts
+    ]
 
 
 def _apply_steady(steps: tuple[Step, ...], steady: Steady | None) -> tuple[Step, ...]:
@@ -340,7 +366,7 @@ def _representative(steps: Sequence[Step]) -> int:
     if used:
         return used[(len(used) - 1) // 2].index
     lasting = [s for s in steps if s.elapsed_ns]
-    lasting = [s for s in lasting if not s.why_not.startswith("incomplete")] or lasting
+    lasting = [s for s in lasting if not s.why_not.startswith(("incomplete", LOST_WORK))] or lasting
     with_period = [s for s in lasting if s.opens_at_boundary]
     return (with_period or lasting or list(steps))[-1].index
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
 from stepcrit.model.events import EventTable
+from stepcrit.model.oddity import Oddity
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +185,16 @@ class MemoryTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawTrace:
-    """One file, read: what `ingest` hands to `link`."""
+    """One file, read: what `ingest` hands to `link`.
+
+    Attributes:
+        meta: the label on the box.
+        events, flows, memory: the tables.
+        oddities: what could not be true of the file's rows, once `link.plausible` has looked at them.
+    """
 
     meta: TraceMeta
     events: EventTable
     flows: FlowTable
     memory: MemoryTable
+    oddities: tuple[Oddity, ...] = ()

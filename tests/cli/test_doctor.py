@@ -88,7 +88,7 @@ def test_numbers_look_as_everywhere_else_and_json_keeps_them_raw(
     checks = {c["code"]: c for c in json.loads(capsys.readouterr().out)["data"]["checks"]}
     assert checks["E104"]["seen_numbers"] == [1234]
     assert checks["E111"]["seen_numbers"] == [1, 3000]
-    assert checks["E111"]["seen"] == "1 activity starts before its launch, by up to 3000 ns"
+    assert checks["E111"]["seen"] == "1 started too early; device times moved by up to 3000 ns"
     assert checks["E105"]["seen_numbers"] == []
 
 

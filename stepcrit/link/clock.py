@@ -1,0 +1,196 @@
+"""P304 to P306: the device's clock against causality (methods O.2).
+
+Nothing starts before the call that launched it begins, and a call that waits returns after what it waited
+for has ended. Both bound the offset d that device times lack: at least (call start - activity start) over
+all launches, at most (return - awaited end) over all waits that are certain to cover the work. Where 0 lies
+outside, the clocks disagree; where the bounds are consistent, one constant sets the device right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from stepcrit.link.faroff import FAR_NS, MINORITY
+from stepcrit.link.launches import link_launches
+from stepcrit.link.places import devices
+from stepcrit.link.retable import with_times
+from stepcrit.link.returns import NEVER, ended_by
+from stepcrit.model.arrays import BoolArray, Int64Array, freeze
+from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.oddity import Done, Oddity
+from stepcrit.model.trace import RawTrace
+
+TOLERANCE_NS = 1_000
+"""Closer contradictions are rounding: building the graph clamps them (G203, G208)."""
+
+LATE_NS = 5_000
+"""Ends are stamped less exactly than starts: up to 2.4 us late beside a successor or a return on ROCm."""
+
+EARLY_NS = 1_000_000
+"""A row this early is no matter of clock jitter."""
+
+FEW = 0.001
+"""A clock off by a constant shows at every launch that finds its queue idle: once per synchronize at least.
+Fewer early starts than this share are wrong rows, or wrong links."""
+
+FEW_UNBOUNDED = 0.10
+"""The same where no wait bounds the offset from above: then nothing else speaks for a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What causality says of one device's clock.
+
+    Attributes:
+        low_ns, high_ns: d lies between them; high_ns is None where no wait is certain to cover any work.
+        early_count: launches whose activity starts earlier than the tolerance allows.
+        count: launches looked at.
+        order: file position of the activity that sets the lower bound.
+    """
+
+    low_ns: int
+    high_ns: int | None
+    early_count: int
+    count: int
+    order: int
+
+    @property
+    def offset_ns(self) -> int | None:
+        """What to add to device times: the bound nearest to 0, 0 where they agree, None where nothing fits."""
+        late = self.high_ns is not None and self.high_ns < -LATE_NS
+        early = self.low_ns > TOLERANCE_NS
+        if self.high_ns is not None and self.low_ns > self.high_ns and (late or early):
+            return None
+        if early:
+            share = FEW_UNBOUNDED if self.high_ns is None else FEW
+            return self.low_ns if self.early_count >= share * self.count else None
+        if late:
+            return self.high_ns
+        # Even the fastest launch took an hour: the device's clock is another one (Windows, time zones).
+        return self.low_ns if self.low_ns < -FAR_NS else 0
+
+
+def put_disordered_rows_aside(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
+    """P304: rows whose time no shift of the clock explains.
+
+    They start before their launch *and* before rows of their queue that were launched earlier, or after a
+    call returned that waited for them. A clock that is off moves all rows alike and leaves their order.
+    """
+    events = trace.events
+    launch = certain_launches(trace)
+    rows = np.flatnonzero(launch >= 0)
+    early = events.start_ns[launch] - events.start_ns
+    late = events.start_ns - ended_by(events, launch)
+    if not rows.size or not ((early[rows] > EARLY_NS) | (late[rows] > EARLY_NS)).any():
+        return trace, ()
+    rows = rows[np.lexsort((events.start_ns[launch[rows]], events.lane[rows]))]
+    wrong = (early[rows] > EARLY_NS) & _overtakes(events, rows)
+    if not clock_is_late(events, launch):
+        wrong |= late[rows] > EARLY_NS
+    bad = rows[wrong]
+    if not bad.size or len(bad) > max(1, MINORITY * len(rows)):
+        return trace, ()
+    keep = np.ones(len(events), np.bool_)
+    keep[bad] = False
+    off = np.maximum(early, late)
+    worst = int(bad[np.argmax(off[bad])])
+    found = Oddity(
+        "P304", len(bad), len(rows), Done.PUT_ASIDE, events.name_of(worst), int(events.order[worst]),
+        {"off_ns": int(off[worst])},
+    )  # fmt: skip
+    return with_times(trace, events.start_ns, events.end_ns, keep), (found,)
+
+
+def clock_is_late(events: EventTable, launch: Int64Array) -> bool:
+    """Whether even the fastest launch takes a millisecond: the device's clock may then be late by that."""
+    rows = np.flatnonzero(launch >= 0)
+    return bool((events.start_ns[rows] - events.start_ns[launch[rows]]).min(initial=NEVER) > EARLY_NS)
+
+
+def _overtakes(events: EventTable, rows: Int64Array) -> BoolArray:
+    """Of rows by (lane, launch), those that start long before one of their lane launched earlier."""
+    start, lane = events.start_ns[rows], events.lane[rows]
+    reach = np.full(len(rows), -NEVER)
+    bounds = [0, *(np.flatnonzero(np.diff(lane)) + 1).tolist(), len(rows)]
+    for low, high in pairwise(bounds):
+        reach[low + 1 : high] = np.maximum.accumulate(start[low : high - 1])
+    result: BoolArray = reach - start > EARLY_NS
+    return result
+
+
+def set_clocks(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
+    """P305, P306: move devices whose clock causality refutes by one constant, where one fits."""
+    events = trace.events
+    launch = certain_launches(trace)
+    if not (launch >= 0).any():
+        return trace, ()
+    device, until = devices(events), ended_by(events, launch)
+    shift = np.zeros(len(events.lanes), np.int64)
+    found = []
+    for number in np.unique(device[events.lane[launch >= 0]]).tolist():
+        lanes = device == number
+        bounds = _bounds(events, launch, until, np.flatnonzero((launch >= 0) & lanes[events.lane]))
+        offset = bounds.offset_ns
+        if offset == 0:
+            continue
+        label = events.lanes[int(np.argmax(lanes))].device_label
+        found.append(_oddity(bounds, label))
+        shift[lanes] = offset or 0
+    return (_shifted(trace, shift) if shift.any() else trace), tuple(found)
+
+
+def _oddity(bounds: Bounds, device: str) -> Oddity:
+    """What is told of one device's clock."""
+    offset = bounds.offset_ns
+    return Oddity(
+        "P306" if offset is None else "P305", bounds.early_count, bounds.count,
+        Done.TOLD if offset is None else Done.SET_RIGHT, device, bounds.order,
+        {"offset_ns": offset, "low_ns": bounds.low_ns, "high_ns": bounds.high_ns},
+    )  # fmt: skip
+
+
+def _shifted(trace: RawTrace, shift: Int64Array) -> RawTrace:
+    """The trace with the rows and the arrows of some lanes moved."""
+    by_row, arrows = shift[trace.events.lane], trace.flows.lane
+    moved = trace.flows.ts_ns + np.where(arrows >= 0, shift[np.maximum(arrows, 0)], 0)
+    freeze(moved)
+    trace = replace(trace, flows=replace(trace.flows, ts_ns=moved))
+    return with_times(trace, trace.events.start_ns + by_row, trace.events.end_ns + by_row)
+
+
+def certain_launches(trace: RawTrace) -> Int64Array:
+    """Launch calls of device rows, where no two calls share a correlation: a wrong link proves nothing."""
+    events = trace.events
+    launch = link_launches(events, trace.flows)
+    if (events.correlation[events.kind == EventKind.RUNTIME] >= 0).any():
+        launch[(launch >= 0) & np.isin(events.correlation, _repeated(events))] = -1
+    return launch
+
+
+def _repeated(events: EventTable) -> Int64Array:
+    """Correlations of more than one call (a driver call inside the runtime call of its id is the same call)."""
+    calls = np.flatnonzero((events.kind == EventKind.RUNTIME) & (events.correlation >= 0))
+    calls = calls[np.lexsort((events.start_ns[calls], events.correlation[calls]))]
+    same = events.correlation[calls[1:]] == events.correlation[calls[:-1]]
+    apart = (events.lane[calls[1:]] != events.lane[calls[:-1]]) | (
+        events.end_ns[calls[1:]] > events.end_ns[calls[:-1]]
+    )
+    return np.unique(events.correlation[calls[1:][same & apart]])
+
+
+def _bounds(events: EventTable, launch: Int64Array, until: Int64Array, rows: Int64Array) -> Bounds:
+    """The interval of one device's launched rows."""
+    early = events.start_ns[launch[rows]] - events.start_ns[rows]
+    worst = int(np.argmax(early))
+    awaited = rows[until[rows] < NEVER]
+    room = until[awaited] - events.end_ns[awaited]
+    return Bounds(
+        int(early[worst]),
+        int(room.min()) if room.size else None,
+        int((early > TOLERANCE_NS).sum()),
+        len(rows),
+        int(events.order[rows[worst]]),
+    )

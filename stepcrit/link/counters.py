@@ -1,0 +1,47 @@
+"""P311, P312: numbers beside the times that nothing can have counted, taken as not recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from stepcrit.model.arrays import NONE, freeze
+from stepcrit.model.oddity import Done, Oddity
+from stepcrit.model.trace import RawTrace
+
+MAX_BYTES = 2**50
+"""A pebibyte: a thousand times the memory of any machine that runs one process of PyTorch."""
+
+MAX_BYTES_PER_NS = 32_000
+"""32 TB/s: four times the fastest memory of a device on sale (8 TB/s, methods P), so no copy moved more."""
+
+
+def forget_absurd_totals(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
+    """Allocator totals below zero, or beyond any memory."""
+    memory = trace.memory
+    allocated, reserved = memory.allocated, memory.reserved
+    absurd = (allocated < NONE) | (allocated > MAX_BYTES) | (reserved < NONE) | (reserved > MAX_BYTES)
+    if not absurd.any():
+        return trace, ()
+    found = Oddity("P311", int(absurd.sum()), len(absurd), Done.PUT_ASIDE)
+    totals = [np.where(absurd, NONE, column) for column in (allocated, reserved)]
+    freeze(*totals)
+    return replace(trace, memory=replace(memory, allocated=totals[0], reserved=totals[1])), (found,)
+
+
+def forget_absurd_bytes(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
+    """Bytes of a copy that are negative or that nothing could have moved in its time, one tick allowed."""
+    events = trace.events
+    given = events.nbytes != NONE
+    time = events.end_ns - events.start_ns + trace.meta.resolution_ns
+    absurd = given & ((events.nbytes < 0) | (events.nbytes // MAX_BYTES_PER_NS > time))
+    if not absurd.any():
+        return trace, ()
+    worst = int(np.argmax(np.where(absurd, np.abs(events.nbytes), -1)))
+    found = Oddity(
+        "P312", int(absurd.sum()), int(given.sum()), Done.PUT_ASIDE, events.name_of(worst), int(events.order[worst])
+    )  # fmt: skip
+    nbytes = np.where(absurd, NONE, events.nbytes)
+    freeze(nbytes)
+    return replace(trace, events=replace(events, nbytes=nbytes)), (found,)

@@ -1,0 +1,57 @@
+"""When each device activity had certainly ended, by what calls say that waited for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stepcrit.link.api import CallRole, call_roles
+from stepcrit.link.places import devices, processes
+from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.events import EventKind, EventTable
+
+NEVER = 2**62
+"""Nothing says by when an activity had ended."""
+
+
+def ended_by(events: EventTable, launch: Int64Array) -> Int64Array:
+    """For each row the earliest return of a call that is certain to have waited for it, else NEVER.
+
+    A synchronize of the device covers all that its process had launched when it began, if the process uses
+    one device: which device of several is in no trace. A copy to pageable host memory returns with the data.
+    """
+    until = np.full(len(events), NEVER, np.int64)
+    pid = processes(events)
+    rows = np.flatnonzero(launch >= 0)
+    owner = pid[events.lane[launch[rows]]]
+    roles = call_roles(events)
+    syncs = np.flatnonzero(roles == CallRole.SYNC_DEVICE)
+    device = devices(events)[events.lane[rows]]
+    for process in np.unique(pid[events.lane[syncs]]).tolist():
+        mine = rows[owner == process]
+        if len(np.unique(device[owner == process])) == 1:
+            calls = syncs[pid[events.lane[syncs]] == process]
+            until[mine] = _first_return(events, calls, events.end_ns[launch[mine]])
+    copies = rows[_copies_to_host(events, launch, rows, roles == CallRole.COPY_BLOCKING)]
+    until[copies] = np.minimum(until[copies], events.end_ns[launch[copies]])
+    return until
+
+
+def _first_return(events: EventTable, calls: Int64Array, issued_ns: Int64Array) -> Int64Array:
+    """The earliest return of those calls that began no earlier than each instant."""
+    returned = np.append(events.end_ns[calls], np.int64(NEVER))
+    earliest = np.minimum.accumulate(returned[::-1])[::-1]
+    result: Int64Array = earliest[np.searchsorted(events.start_ns[calls], issued_ns, side="left")]
+    return result
+
+
+def _copies_to_host(
+    events: EventTable, launch: Int64Array, rows: Int64Array, blocking: BoolArray
+) -> BoolArray:
+    """Copies whose call returns when the data is on the host, by specification."""
+    to_host = np.array(["DtoH" in name for name in events.names], np.bool_)
+    pageable = np.array(["Pageable" in name for name in events.names], np.bool_)
+    pinned = np.array(["Pinned" in name for name in events.names], np.bool_)
+    name = events.name[rows]
+    waits = pageable[name] | (blocking[launch[rows]] & ~pinned[name])
+    result: BoolArray = (events.kind[rows] == EventKind.MEMCPY) & to_host[name] & waits
+    return result
