@@ -142,3 +142,55 @@ def test_every_fixture_gets_its_answer(path: Path, capsys: pytest.CaptureFixture
     assert len(words) == 6
     assert words[0].startswith("critical path yes")
     assert all(word.endswith((" yes", " no", " n/a")) for word in words[1:])
+
+
+def test_rows_that_cannot_be_true_are_listed_with_what_became_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = [{**CALL, "ts": 30 * i, "args": {"correlation": i}} for i in range(20)]
+    kernels = [{**KERNEL, "ts": 30 * i + 8, "args": {**KERNEL["args"], "correlation": i}} for i in range(20)]
+    kernels[9] = {**kernels[9], "name": "[red]slow", "dur": 1_600_000}
+    path = written(tmp_path, {**HOST, "dur": 600}, *calls, *kernels)
+    shown = " ".join(screen(capsys, path).split())
+    assert "P301 1 41 set right [red]slow" in shown
+    assert "[red]slow: 1.60 s written, 30.0 µs taken (P301)" in shown
+    assert run(["doctor", path, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["data"]["implausible"] == [
+        {
+            "code": "P301",
+            "count": 1,
+            "of_count": 41,
+            "done": "set right",
+            "example": "[red]slow",
+            "place": 30,
+            "written_ns": 1_600_000_000,
+            "taken_ns": 30_000,
+        }
+    ]
+    assert [one["code"] for one in answer["findings"] if one["code"][0] == "P"] == ["P301"]
+    assert run(["doctor", path, "--strict"]) == 4
+    assert "P301 (1)" in capsys.readouterr().err
+
+
+def test_a_file_without_oddities_has_an_empty_list_and_no_section(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, HOST, CALL, KERNEL)
+    assert "Cannot be true" not in screen(capsys, path)
+    assert run(["doctor", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["data"]["implausible"] == []
+
+
+def test_b065_a_clock_that_was_set_right_is_told_with_its_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kernel seen at 5 whose call began at 45, and a synchronize that returned 60 after it ended, seen at 10."""
+    sync = {**CALL, "name": "cudaDeviceSynchronize", "ts": 50, "dur": 20, "args": {"correlation": 2}}
+    path = written(tmp_path, {**HOST, "dur": 80}, {**CALL, "ts": 45}, KERNEL, sync)
+    shown = " ".join(screen(capsys, path).split())
+    assert "times were moved by 40.0 µs (possible: 40.0 µs to 60.0 µs)" in shown
+    assert "between host and device are known to 20.0 µs (P305)" in shown
+    assert "E111 device clock against causality warn 1 started too early; device times moved by up to 40.0 µs" in shown  # fmt: skip
+    assert run(["analyze", path]) == 0
+    assert "(P305)" in capsys.readouterr().out

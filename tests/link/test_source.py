@@ -208,3 +208,12 @@ def test_trace_with_nothing_recorded_has_no_lines_and_no_modules() -> None:
     links = link(raw)
     assert (links.frame == -1).all()
     assert links.module_names == ()
+
+
+def test_frames_of_another_thread_hold_nothing_of_the_busiest_one() -> None:
+    """A progress bar's thread waits all the while, and runs no operators: it is not what called them."""
+    raw = trace([frame("bar.py(60): run", 0, 90, tid=9), frame(MAIN, 0, 50), host("aten::mm", 12, 28)])
+    links = link(raw)
+    assert frame_of(raw, links, "aten::mm") == MAIN
+    raw = trace([frame("bar.py(60): run", 0, 90, tid=9), host("aten::mm", 12, 28)])
+    assert frame_of(raw, link(raw), "aten::mm") is None

@@ -166,7 +166,7 @@ def test_every_other_word_on_the_screen_leads_to_a_topic(word: str) -> None:
         error_codes()
         | set(CODES.values())
         | codes_in("analyses", r'"(E\d{3})"')
-        | codes_in("answers", r'"([GL]\d{3})"')
+        | codes_in("answers", r'"([GLP]\d{3})"')
     ),
 )
 def test_every_code_has_an_entry_of_its_own(code: str) -> None:
@@ -176,7 +176,7 @@ def test_every_code_has_an_entry_of_its_own(code: str) -> None:
 
 
 def test_no_entry_is_left_over_from_a_code_that_is_gone() -> None:
-    known = error_codes() | codes_in("analyses", r'"(E\d{3})"') | codes_in("answers", r'"([GL]\d{3})"')
+    known = error_codes() | codes_in("analyses", r'"(E\d{3})"') | codes_in("answers", r'"([GLP]\d{3})"')
     assert {entry.code for _, entry in ENTRIES} == known
 
 
