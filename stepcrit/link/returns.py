@@ -7,10 +7,13 @@ import numpy as np
 from stepcrit.link.api import CallRole, call_roles
 from stepcrit.link.places import devices, processes
 from stepcrit.model.arrays import BoolArray, Int64Array
-from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 
 NEVER = 2**62
 """Nothing says by when an activity had ended."""
+
+COARSE_NS = 500_000
+"""System timers of Windows tick every 0.5 to 15.6 ms, and old profilers stamped calls with them."""
 
 
 def ended_by(events: EventTable, launch: Int64Array) -> Int64Array:
@@ -33,7 +36,16 @@ def ended_by(events: EventTable, launch: Int64Array) -> Int64Array:
             until[mine] = _first_return(events, calls, events.end_ns[launch[mine]])
     copies = rows[_copies_to_host(events, launch, rows, roles == CallRole.COPY_BLOCKING)]
     until[copies] = np.minimum(until[copies], events.end_ns[launch[copies]])
+    until[until < NEVER] += _coarse_tick(events)
     return until
+
+
+def _coarse_tick(events: EventTable) -> int:
+    """The tick of a coarse host clock, 0 for a fine one: what is stamped within a tick came up to a tick later."""
+    host = events.is_kind(*HOST_KINDS)
+    stamps = np.unique(np.concatenate((events.start_ns[host], events.end_ns[host])))
+    tick = int(np.diff(stamps).min(initial=NEVER))
+    return tick if COARSE_NS <= tick < NEVER else 0
 
 
 def _first_return(events: EventTable, calls: Int64Array, issued_ns: Int64Array) -> Int64Array:
@@ -52,6 +64,8 @@ def _copies_to_host(
     pageable = np.array(["Pageable" in name for name in events.names], np.bool_)
     pinned = np.array(["Pinned" in name for name in events.names], np.bool_)
     name = events.name[rows]
+    copies = np.array(["Memcpy" in word for word in events.names], np.bool_)[events.name[launch[rows]]]
     waits = pageable[name] | (blocking[launch[rows]] & ~pinned[name])
-    result: BoolArray = (events.kind[rows] == EventKind.MEMCPY) & to_host[name] & waits
+    # A copy that is a node of a graph has the graph's launch for its call, which waits for nothing.
+    result: BoolArray = (events.kind[rows] == EventKind.MEMCPY) & to_host[name] & waits & copies
     return result

@@ -235,6 +235,27 @@ def test_a_synchronize_covers_only_what_was_launched_before_it() -> None:
     assert codes(make_plausible(read(chrome))) == {}
 
 
+def test_a_copy_within_a_graph_is_not_waited_for_by_the_launch_of_the_graph() -> None:
+    copy = {**kernel("Memcpy DtoH (Device -> Pageable)", (670, 5000), 50), "cat": "gpu_memcpy"}
+    chrome = [*loop(20), call("cudaGraphLaunch", (640, 650), 50), copy]
+    assert codes(make_plausible(read(chrome))) == {}
+    chrome = [*loop(20), call("cudaMemcpyAsync", (640, 700), 50), copy]
+    assert codes(make_plausible(read(chrome))) == {"P301": 1}
+
+
+def test_a_host_clock_of_15_ms_ticks_refutes_no_end_within_a_tick() -> None:
+    """The synchronize returned somewhere in the tick that it is stamped with; the kernel ended in it, too."""
+    chrome = [event("cpu_op", "op", (0, 300_000), (100, 1))]
+    for i in range(20):
+        at = 15_000 * i
+        chrome += [
+            call("cudaLaunchKernel", (at, at), i),
+            kernel("k", (at + i * 500 + 100, at + i * 500 + 400), i),
+        ]
+    chrome += [call("cudaDeviceSynchronize", (285_000, 285_000), 99)]
+    assert codes(make_plausible(read(chrome))) == {}
+
+
 # --- times far away ------------------------------------------------------------------------
 
 
