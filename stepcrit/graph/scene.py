@@ -93,7 +93,7 @@ class Scene:
     events: EventTable
     links: Links
     rules: Rules
-    device: Int64Array  # device rows by (lane, start, correlation, file order)
+    device: Int64Array  # device rows by (lane, start, correlation, end)
     issue_ns: Int64Array  # per event row, when its launch call started
     queues: dict[int, Queue]
     issuers: dict[int, Issuer]  # by host lane
@@ -108,7 +108,14 @@ class Scene:
 def survey(events: EventTable, links: Links, rules: Rules) -> Scene:
     """Lay out the scene."""
     device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
-    order = (events.order[device], events.correlation[device], events.start_ns[device], events.lane[device])
+    # Of what starts at one instant on one queue, the shorter first: only so can both have run in order.
+    order = (
+        device,
+        events.end_ns[device],
+        events.correlation[device],
+        events.start_ns[device],
+        events.lane[device],
+    )
     device = device[np.lexsort(order)]
     issue = np.where(links.launch >= 0, events.start_ns[np.maximum(links.launch, 0)], BEFORE_CAPTURE)
     queues = {

@@ -26,6 +26,7 @@ class Arguments(msgspec.Struct, gc=False):
     npu_correlation: Number = msgspec.field(default=NONE, name="correlation_id")
     external_id: Number = msgspec.field(default=NONE, name="External id")
     old_external_id: Number = msgspec.field(default=NONE, name="external id")
+    python_id: Number = msgspec.field(default=NONE, name="Python id")
     seq: Number = msgspec.field(default=NONE, name="Sequence number")
     nbytes: Number = msgspec.field(default=NONE, name="bytes")
     old_nbytes: Number = msgspec.field(default=NONE, name="Bytes")

@@ -105,7 +105,7 @@ class RowCollector:
         rows, ends, flows, memory: columns in file order, times in ns as written.
         cats, names, tracks, stacks, modules: what the codes in the columns mean.
         arguments: all arguments of the rows that need them, by position in the file.
-        thread_names, process_names: JSON text of the metadata, by (pid, tid) and by pid.
+        thread_names, process_names: JSON texts of the metadata, by (pid, tid) and by pid.
     """
 
     def __init__(self, decoder: RowDecoder, name_chars: int) -> None:
@@ -119,8 +119,8 @@ class RowCollector:
         self.flow_ids = Interner(label)
         self.tracks = Interner(lambda track: (label(track[0]), label(track[1])))
         self.arguments: dict[int, dict[str, Any]] = {}
-        self.thread_names: dict[tuple[str, str], bytes] = {}
-        self.process_names: dict[str, bytes] = {}
+        self.thread_names: dict[tuple[str, str], set[bytes]] = {}
+        self.process_names: dict[str, set[bytes]] = {}
         self._reader = ArgumentReader(self.dropped)
         self._takers: tuple[tuple[str, Callable[[list[Event], Int64Array], None]], ...] = (
             ("XB", self._take_rows),
@@ -219,12 +219,13 @@ class RowCollector:
         self.cats.codes([event.cat for event in events])
 
     def _take_metadata(self, events: list[Event], _order: Int64Array) -> None:
-        """Names of threads and processes, last one wins; a file may repeat them 300 000 times."""
+        """Names of threads and processes; a file may repeat them 300 000 times."""
         for event in events:
             if event.name == "thread_name":
-                self.thread_names[label(event.pid), label(event.tid)] = bytes(event.args)
+                track = label(event.pid), label(event.tid)
+                self.thread_names.setdefault(track, set()).add(bytes(event.args))
             elif event.name == "process_name":
-                self.process_names[label(event.pid)] = bytes(event.args)
+                self.process_names.setdefault(label(event.pid), set()).add(bytes(event.args))
 
     def _times(self, events: list[Event]) -> tuple[Int64Array, BoolArray]:
         """The events' times, and which of them are usable."""
@@ -261,6 +262,7 @@ class RowCollector:
         return {
             "correlation": np.where(correlation == NONE, npu_correlation, correlation),
             "external_id": np.where(external == NONE, old_external, external),
+            "python_id": int64_column([arg.python_id for arg in args]),
             "seq": int64_column([arg.seq for arg in args], self._lost("Sequence number")),
             "nbytes": int64_column([_nbytes(arg) for arg in args]),
             # On host calls a stream is a HIP handle in hexadecimal: no loss.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from stepcrit.ingest.dialect import UNKNOWN, Meaning, depends_on_name, meaning_of, meaning_of_name
 from stepcrit.ingest.lanes import Placement, Track, flow_lanes, place
+from stepcrit.ingest.order import Word, alphabetical, in_order
 from stepcrit.ingest.pairs import pair_ends
 from stepcrit.ingest.rows import RowCollector
 from stepcrit.model.arrays import NONE, Int32Array, freeze
@@ -23,7 +25,7 @@ Columns: TypeAlias = dict[str, np.ndarray[Any, Any]]
 _ROW_TYPES: dict[str, type[np.generic]] = {
     "order": np.int64, "start": np.int64, "duration": np.int64, "begins": np.bool_,
     "cat": np.int32, "name": np.int32, "track": np.int32, "stack": np.int32, "module": np.int32,
-    "correlation": np.int64, "external_id": np.int64, "seq": np.int64, "nbytes": np.int64,
+    "correlation": np.int64, "external_id": np.int64, "python_id": np.int64, "seq": np.int64, "nbytes": np.int64,
     "stream": np.int64, "device": np.int64,
 }  # fmt: skip
 _END_TYPES: dict[str, type[np.generic]] = {"time": np.int64, "order": np.int64, "track": np.int32}
@@ -60,14 +62,16 @@ class _Words:
     """What the codes in the columns mean.
 
     Attributes:
-        cats, names: texts of categories and names.
-        tracks: (pid, tid) by track.
+        cats, names, stacks, modules: texts, alphabetically.
+        tracks: (pid, tid) by track, alphabetically.
         processes: name of each track's process, or its pid.
         labels: names of tracks.
     """
 
     cats: tuple[str, ...]
     names: tuple[str, ...]
+    stacks: tuple[str, ...]
+    modules: tuple[str, ...]
     tracks: tuple[Track, ...]
     processes: tuple[str, ...]
     labels: Mapping[Track, str]
@@ -82,11 +86,11 @@ def build_tables(collected: RowCollector) -> Tables:
     Returns:
         The tables, with read-only arrays.
     """
-    words = _words(collected)
     rows = {name: collected.rows.take(name, dtype) for name, dtype in _ROW_TYPES.items()}
     ends = {name: collected.ends.take(name, dtype) for name, dtype in _END_TYPES.items()}
     flows = {name: collected.flows.take(name, dtype) for name, dtype in _FLOW_TYPES.items()}
     memory = {name: collected.memory.take(name, dtype) for name, dtype in _MEMORY_TYPES.items()}
+    words = _words(collected, (rows, ends, flows))
     _set_ends(rows, ends, collected.dropped)
     unknown = _set_meaning(rows, words)
     _drop_lost_starts(rows, collected.dropped)
@@ -110,26 +114,47 @@ def build_tables(collected: RowCollector) -> Tables:
     )
 
 
-def _words(collected: RowCollector) -> _Words:
-    """What the collector's codes mean."""
-    tracks = tuple(collected.tracks.table)
-    processes = {pid: _name_in(text) for pid, text in collected.process_names.items()}
+def _words(collected: RowCollector, tables: tuple[Columns, ...]) -> _Words:
+    """What the collector's codes mean, after numbering them anew: alphabetically."""
+    cats = _renumbered(collected.cats.table, "cat", tables)
+    names = _renumbered(collected.names.table, "name", tables)
+    stacks = _renumbered(collected.stacks.table[1:], "stack", tables)
+    modules = _renumbered(collected.modules.table[1:], "module", tables)
+    tracks = _renumbered(collected.tracks.table, "track", tables)
+    processes = {pid: _name_in(texts) for pid, texts in collected.process_names.items()}
     return _Words(
-        cats=tuple(collected.cats.table),
-        names=tuple(collected.names.table),
-        tracks=tracks,
+        cats,
+        names,
+        stacks,
+        modules,
+        tracks,
         processes=tuple(processes.get(pid) or pid for pid, _ in tracks),
-        labels={track: _name_in(text) for track, text in collected.thread_names.items()},
+        labels={track: _name_in(texts) for track, texts in collected.thread_names.items()},
     )
 
 
-def _name_in(text: bytes) -> str:
-    """The name in a metadata event's arguments."""
-    try:
-        value = msgspec.json.decode(text, type=dict[str, Any]).get("name")
-    except (msgspec.DecodeError, RecursionError):
-        value = None
-    return value.strip() if isinstance(value, str) else ""
+def _renumbered(table: Sequence[Word], column: str, tables: tuple[Columns, ...]) -> tuple[Word, ...]:
+    """Words in alphabetical order, and their codes in every table that has the column; NONE stays."""
+    words, number = alphabetical(table)
+    for columns in tables:
+        if column in columns:
+            codes = columns[column]
+            columns[column] = np.where(codes >= 0, number[codes], NONE) if len(number) else codes
+    return words
+
+
+def _name_in(texts: Collection[bytes]) -> str:
+    """The name in the arguments of metadata events.
+
+    Of several, the longest: "thread 57 (pt_autograd_0)" says more than "thread 57 (python)" and "Thread 57".
+    Which was written last says nothing.
+    """
+    names = set()
+    for text in texts:
+        with suppress(msgspec.DecodeError, RecursionError):
+            value = msgspec.json.decode(text, type=dict[str, Any]).get("name")
+            names.add(value.strip() if isinstance(value, str) else "")
+    return max(names, key=lambda name: (len(name), name), default="")
 
 
 # --- the rows ------------------------------------------------------------------------------
@@ -202,7 +227,8 @@ def _sort(rows: Columns, first_ns: int) -> None:
     """Put the rows in the model's order, and in time since the origin."""
     rows["start"] -= first_ns
     rows["end"] -= first_ns
-    by_time = np.lexsort((rows["order"], -rows["end"], rows["start"]))
+    by_time = in_order(rows)
+    del rows["python_id"]  # it only tells which of two frames is the outer one
     for name in rows:
         rows[name] = rows[name][by_time]
 
@@ -227,8 +253,8 @@ def _event_table(rows: Columns, placement: Placement, words: _Words, collected: 
         names=words.names,
         cats=words.cats,
         lanes=placement.lanes,
-        stacks=tuple(collected.stacks.table[1:]),
-        modules=tuple(collected.modules.table[1:]),
+        stacks=words.stacks,
+        modules=words.modules,
         args={row: collected.arguments[int(rows["order"][row])] for row in with_arguments.tolist()},
     )
 

@@ -63,15 +63,12 @@ def _correlation_from_flows(events: EventTable, flows: FlowTable) -> Int64Array:
     ends = events.is_kind(*DEVICE_KINDS)
     for is_start, rows in ((1, np.flatnonzero(starts)), (0, np.flatnonzero(ends))):
         arrows = np.flatnonzero((flows.is_start == is_start) & (flows.lane >= 0))
-        at = {
-            (lane, ts): flow
-            for lane, ts, flow in zip(
-                flows.lane[arrows].tolist(),
-                flows.ts_ns[arrows].tolist(),
-                flows.id[arrows].tolist(),
-                strict=True,
-            )
-        }
+        at: dict[tuple[int, int], int] = {}
+        for lane, ts, flow in zip(
+            flows.lane[arrows].tolist(), flows.ts_ns[arrows].tolist(), flows.id[arrows].tolist(), strict=True
+        ):
+            # Of several at one instant the latest issued, wherever they stand in the file.
+            at[lane, ts] = max(flow, at.get((lane, ts), flow))
         for row in rows.tolist():
             flow = at.get((int(events.lane[row]), int(events.start_ns[row])), NONE)
             correlation[row] = flow

@@ -1,6 +1,6 @@
 """The event table: one row per event with a duration, as numpy columns in integer nanoseconds.
 
-Rows are sorted by (start_ns, -end_ns, file order); a row number is the event's id everywhere else.
+Rows are sorted by (start_ns, -end_ns), rows of the same times as ingest.order says; a row number is the event's id everywhere else.
 What an event *is* depends on its category alone, never on its pid or name (Kineto writes
 python frames on pid 0 and device work on pid 0 alike).
 """

@@ -286,7 +286,7 @@ def test_stacks_and_modules_are_kept_once(read: Read) -> None:
 
 def test_names_that_are_no_text_become_text(read: Read) -> None:
     events = read([_op(1, name=7), _op(2, name="7"), _op(3, name=None), _op(4, name="")]).events
-    assert (events.names, events.name.tolist()) == (("7", ""), [0, 0, 1, 1])
+    assert (events.names, events.name.tolist()) == (("", "7"), [1, 1, 0, 0])
 
 
 def test_all_arguments_of_syncs_collectives_and_graph_kernels_are_kept(read: Read) -> None:
