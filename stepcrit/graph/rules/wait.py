@@ -96,7 +96,9 @@ def _claim(scene: Scene, claims: Claims, src: int, call: int, evidence: Evidence
     until = int(scene.events.end_ns[src])
     if until <= start:
         return
-    if until > end + scene.rules.tolerance_ns:
+    # What begins only when the call has returned was not awaited, however short it is.
+    begun = int(scene.events.start_ns[src]) < end or until <= end
+    if until > end + scene.rules.tolerance_ns or not begun:
         claims.notes[Note.WAIT_TOO_LATE] += 1
         return
     if until > end:
