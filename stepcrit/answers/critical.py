@@ -130,21 +130,24 @@ def _runs_section(view: StepGraph, *, full: bool) -> Section:
     )
     runs = [[row] for row in critical.path_rows(view)] if full else _runs(view)
     rows = [_run_row(view, run) for run in runs]
-    shown = sorted(
-        sorted(rows, key=lambda r: -_int(r[1]))[: None if full else RUNS], key=lambda r: _int(r[0])
-    )
-    rest = view.step.elapsed_ns - sum(_int(r[1]) for r in shown)
-    left_out = say(
-        "{} shorter {} left out, {} together: --full shows all",
-        count(len(rows) - len(shown)),
-        text(plural(len(rows) - len(shown), "run is", "runs are")),
-        ns(rest),
-    )
+    longest = sorted(rows, key=lambda r: -_int(r[1]))
+    shown, others = (longest, []) if full else (longest[:RUNS], longest[RUNS:])
+    shown.sort(key=lambda r: _int(r[0]))
     total = (None, view.step.elapsed_ns, "total", "", "", sum(len(run) for run in runs), "")
     title = "Stretches of the path" if full else "Runs of the path"
+    notes = (say("--full shows every run"),) if others else ()
     return Section(
-        title, columns, tuple(shown), total, (left_out,) if rest else (), "schedule", None, "critical-path"
+        title, columns, (*shown, *_as_one_row(others)), total, notes, "schedule", None, "critical-path"
     )
+
+
+def _as_one_row(others: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
+    """What is not shown run by run, so that the rows still add up to the total."""
+    if not others:
+        return []
+    length, parts = (sum(_int(run[i]) for run in others) for i in (1, 5))
+    what = f"{len(others)} shorter {plural(len(others), 'run')}"
+    return [(None, length, "", "", what, parts, "")]
 
 
 def _runs(view: StepGraph) -> list[list[Row]]:

@@ -42,9 +42,11 @@ def test_a_terminal_shows_the_25_longest_runs_in_time_order(
 ) -> None:
     """12 trips and a tail are 25 runs, 13 trips are 26; the first host run, 3 long, is the shortest."""
     found = section(ping_pong(trips, tail=tail), "Runs")
-    assert len(found.rows) == 25
-    assert [words(note).partition(" ")[0] for note in found.notes] == left_out
-    starts = [int(str(row[0])) for row in found.rows]
+    runs, rest = found.rows[:25], found.rows[25:]
+    assert [row[4] for row in rest] == [f"{number} shorter run" for number in left_out]
+    assert [row[1] for row in rest] == [3_000 for _ in left_out]
+    assert [words(note) for note in found.notes] == ["--full shows every run" for _ in left_out]
+    starts = [int(str(row[0])) for row in runs]
     assert starts == sorted(starts)
     assert starts[0] == (3_000 if left_out else 0)
 
