@@ -148,18 +148,21 @@ def answers(trace: Trace, verbs: Iterable[str] = VERBS) -> dict[str, Document | 
     found: dict[str, Document | str] = {}
     for verb in verbs:
         try:
-            found[verb] = replace(VERBS[verb](trace), inputs=())
+            answer = VERBS[verb](trace)
+            about = {k: v for k, v in answer.data.get("trace", {}).items() if k != "json_bytes"}
+            data = {**answer.data, "trace": about} if about else answer.data
+            found[verb] = replace(answer, inputs=(), data=data)
         except StepcritError as error:
             found[verb] = f"{type(error).__name__}: {error}"
     return found
 
 
-def shown(given: Mapping[str, Document | str]) -> dict[str, bytes]:
-    """Answers as the real renderers write them, as text and as JSON."""
+def shown(given: Mapping[str, Document | str], formats: Sequence[str] = ("text", "json")) -> dict[str, bytes]:
+    """Answers as the real renderers write them."""
     return {
         f"{verb} {fmt}": render(answer, fmt) if isinstance(answer, Document) else answer.encode()
         for verb, answer in given.items()
-        for fmt in ("text", "json")
+        for fmt in formats
     }
 
 
@@ -192,3 +195,85 @@ def keys_shuffled(trace: Written, seed: int) -> Written:
         return {key: mixed(inner) for key, inner in items}
 
     return Written(mixed(trace.header), [mixed(event) for event in trace.events])
+
+
+def timed(trace: Written, change: Callable[[int, str], int]) -> Written:
+    """The same events with other times: `change` gets nanoseconds and which time it is."""
+    return replace(
+        trace,
+        events=[
+            {k: change(v, k) if k in TIMES and isinstance(v, int) else v for k, v in event.items()}
+            for event in trace.events
+        ],
+    )
+
+
+def shifted(trace: Written, by_ns: int) -> Written:
+    """The same events, later."""
+    return timed(trace, lambda ns, key: ns + by_ns if key == "ts" else ns)
+
+
+def scaled(trace: Written, factor: int) -> Written:
+    """The same events, so many times slower, from the same earliest instant."""
+    first = min(event["ts"] for event in trace.events if event.get("ph") == "X")
+    return timed(trace, lambda ns, key: first + (ns - first) * factor if key == "ts" else ns * factor)
+
+
+CORRELATIONS = ("correlation", "wait_on_cuda_event_record_corr_id")
+STREAMS = ("stream", "wait_on_stream")
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Other numbers for the same things; each a bijection.
+
+    Attributes:
+        thread: of host threads (pid, tid).
+        stream: of the streams of a device.
+        device: of devices.
+        correlation, external_id: of calls and operators.
+    """
+
+    thread: Callable[[Any, Any], tuple[Any, Any]] = lambda pid, tid: (pid, tid)
+    stream: Callable[[int], int] = int
+    device: Callable[[int], int] = int
+    correlation: Callable[[int], int] = int
+    external_id: Callable[[int], int] = int
+
+
+def renamed(trace: Written, names: Renaming) -> Written:
+    """The same things under other numbers, wherever events say them."""
+    devices = {
+        event["pid"]
+        for event in trace.events
+        if "stream" in event.get("args", {}) and event.get("cat") in _ON_DEVICE
+    }
+    return replace(trace, events=[_renamed(event, names, devices) for event in trace.events])
+
+
+_ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "gpu_user_annotation")
+
+
+def _renamed(event: Event, names: Renaming, devices: set[Any]) -> Event:
+    found = dict(event)
+    if event.get("pid") in devices:
+        found["pid"] = names.device(event["pid"])
+        if isinstance(event["tid"], int) and event.get("cat") != "cuda_sync" and event.get("ph") != "M":
+            found["tid"] = names.stream(event["tid"])
+    elif "tid" in event and event.get("ph") != "M" and isinstance(event.get("pid"), int):
+        found["pid"], found["tid"] = names.thread(event["pid"], event["tid"])
+    if event.get("ph") in ("s", "f") and event.get("cat") == "ac2g":
+        found["id"] = names.correlation(event["id"])
+    on_device = event.get("cat") in _ON_DEVICE
+    changes: dict[str, Callable[[int], int]] = {
+        **dict.fromkeys(CORRELATIONS, names.correlation),
+        **(dict.fromkeys(STREAMS, names.stream) if on_device else {}),
+        **({"device": names.device} if on_device else {}),
+        "External id": names.external_id,
+    }
+    if "args" in event:
+        found["args"] = {
+            key: changes[key](value) if key in changes and isinstance(value, int) and value >= 0 else value
+            for key, value in event["args"].items()
+        }
+    return found
