@@ -29,7 +29,7 @@ from tests.variants import (
     written,
 )
 
-PROPERTY = settings(FULL, max_examples=40)  # each example is two traces and every answer to them
+PROPERTY = settings(FULL, max_examples=30)  # each example is two traces and every answer to them
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = (
     "simulated/ddp_tail.rank1",
