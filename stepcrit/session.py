@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from stepcrit.analyses import critical
-from stepcrit.errors import PartialError, UnusableInputError, UsageError
+from stepcrit.errors import PartialError, UnusableInputError, UsageError, quoted
 from stepcrit.graph.build import TraceGraph, build_graph
 from stepcrit.graph.export import to_networkx
 from stepcrit.graph.floors import learn_floors
@@ -295,7 +295,7 @@ def find_step(steps: Steps, wanted: str | int | None) -> Step:
     if text.lstrip("-").isdigit() and text.startswith("-") and len(steps) >= -int(text):
         return steps[int(text)]
     have = ", ".join(s.label for s in steps.all[:8]) + (" …" if len(steps) > 8 else "")
-    raise UsageError(f"no step {text!r} in this trace", do=f"there are {len(steps)}: {have}")
+    raise UsageError(f"no step {quoted(text)} in this trace", do=f"there are {len(steps)}: {have}")
 
 
 def _check_usable(raw: RawTrace, links: Links, *, device_only: bool) -> None:

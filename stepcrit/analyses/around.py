@@ -8,12 +8,12 @@ Keeps:    exactly the binding predecessors have room 0.
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass
 
 import numpy as np
 
-from stepcrit.errors import UsageError
+from stepcrit.errors import UsageError, quoted
+from stepcrit.graph.selector import Selector, matching
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.patterns import near_names
 from stepcrit.model.arrays import Int64Array
@@ -64,8 +64,7 @@ def analyze(view: StepGraph, pattern: str, *, limit: int = 3) -> tuple[tuple[Aro
 def _nodes_named(view: StepGraph, pattern: str) -> Int64Array:
     """Nodes in the window that stand for the name: those it owns, and device work that it launched."""
     events, links, graph = view.trace.events, view.links, view.built.graph
-    matching = [pattern] if pattern in events.names else fnmatch.filter(events.names, pattern)
-    wanted = np.isin(np.array(events.names, object), matching)
+    wanted = matching(events.names, Selector("name", pattern))
     inside = np.flatnonzero(view.inside & (graph.row >= 0))
     own = inside[wanted[events.name[graph.row[inside]]]]
     device = inside[np.isin(events.kind[graph.row[inside]], np.array(DEVICE_KINDS, np.int8))]
@@ -74,13 +73,13 @@ def _nodes_named(view: StepGraph, pattern: str) -> Int64Array:
     nodes = np.union1d(own, launched)
     if nodes.size:
         return nodes
-    if matching:
+    if wanted.any():
         raise UsageError(
-            f"{pattern!r} is in this trace, but nothing of it runs in {view.step.label}",
+            f"{quoted(pattern)} is in this trace, but nothing of it runs in {view.step.label}",
             do="choose another --step",
         )
     near = ", ".join(near_names(pattern, events.names)) or "none"
-    raise UsageError(f"nothing in this trace is called {pattern!r}", do=f"near names: {near}")
+    raise UsageError(f"nothing in this trace is called {quoted(pattern)}", do=f"near names: {near}")
 
 
 def _around(view: StepGraph, node: int) -> Around:

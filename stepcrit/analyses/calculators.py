@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from stepcrit.errors import UsageError
+from stepcrit.errors import UsageError, quoted
 
 BITS = {
     "fp64": 64, "fp32": 32, "tf32": 32, "fp16": 16, "bf16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4,
@@ -235,7 +235,7 @@ def gemm(m: int, n: int, k: int, dtype: str) -> Gemm:
     if min(m, n, k) < 1:
         raise UsageError(f"a matrix of {m}, {n}, {k} is empty", do="--gemm M,N,K with whole numbers from 1")
     if dtype not in BITS:
-        raise UsageError(f"no element type {dtype!r}", do=f"one of {', '.join(BITS)}")
+        raise UsageError(f"no element type {quoted(dtype)}", do=f"one of {', '.join(BITS)}")
     return Gemm(Fraction(2 * m * n * k), (m * k + k * n + m * n) * Fraction(BITS[dtype], 8))
 
 

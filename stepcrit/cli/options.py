@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stepcrit.errors import UsageError
+from stepcrit.errors import UsageError, quoted
 
 if TYPE_CHECKING:
     from stepcrit.model.graph import EdgeKind
@@ -135,10 +135,11 @@ def session_options(
     """
     from stepcrit.cli.classes import read_rules  # noqa: PLC0415 - numpy loads here
     from stepcrit.ingest.limits import default_limits, parse_limits  # noqa: PLC0415
+    from stepcrit.link.patterns import check_pattern  # noqa: PLC0415
     from stepcrit.session import Boundary, Options, StepOptions  # noqa: PLC0415
 
     for pattern in (step_regex, optimizer_regex):
-        _check_pattern(pattern)
+        check_pattern(pattern or "")
     steps = StepOptions(Boundary(boundary.value) if boundary else None, step_regex, optimizer_regex)
     named = floors if floors in ("none", "auto") else parse_floors(floors)
     allowed = parse_limits(default_limits(os.environ), tuple(limits or ()))
@@ -166,17 +167,8 @@ def parse_floors(words: str) -> dict[EdgeKind, int]:
         kind, _, amount = part.partition("=")
         if kind.strip() not in kinds or not amount:
             raise UsageError(
-                f"--floors cannot read {part!r}",
+                f"--floors cannot read {quoted(part)}",
                 do=f"none, auto, or KIND=TIME with KIND one of {', '.join(kinds)}",
             )
         floors[kinds[kind.strip()]] = parse_duration(amount.strip())
     return floors
-
-
-def _check_pattern(pattern: str | None) -> None:
-    import re  # noqa: PLC0415 - rarely needed
-
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise UsageError(f"{pattern!r} is not a regular expression: {error}") from error

@@ -101,7 +101,7 @@ def parse_change(operation: str, text: str) -> Change:
     name, equals, amount = text.rpartition("=")
     if not equals or not name:
         raise UsageError(
-            f"--{operation} needs SELECTOR=AMOUNT, got {text!r}",
+            f"--{operation} needs SELECTOR=AMOUNT, got {quoted(text)}",
             do=f"for example --{operation} aten::mm={'2x' if operation == 'speedup' else '0.5'}",
         )
     selector = parse_selector(name)
@@ -232,7 +232,7 @@ def _check(change: Change, selection: Selection, *, with_launch: bool) -> None:
         return
     if selection.gap_nodes.any():
         raise UsageError(
-            f"{str(change.selector)!r} is no activity: gaps cannot be set or lengthened",
+            f"{quoted(str(change.selector))} is no activity: gaps cannot be set or lengthened",
             do="gaps can be scaled and removed: --shrink, --speedup, --remove",
         )
     if with_launch and selection.device_count:

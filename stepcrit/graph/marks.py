@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from stepcrit.errors import UsageError
+from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.selector import Selector, matching
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.nesting import inherit
+from stepcrit.link.patterns import named_like
 from stepcrit.link.source import frame_label
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.classes import WorkClass
@@ -138,7 +138,7 @@ def _by_class(view: StepGraph, wanted: str) -> Marked:
     classes = [w for w in WorkClass if bare in (w.label, w.label.partition(" (")[0], w.group)]
     if not classes:
         labels = sorted({w.label for w in WorkClass} | {w.group for w in WorkClass})
-        raise UsageError(f"no class {wanted!r}", do=f"classes: {', '.join(labels)}")
+        raise UsageError(f"no class {quoted(wanted)}", do=f"classes: {', '.join(labels)}")
     events = view.trace.events
     rows = np.isin(view.links.work, np.array([int(w) for w in classes], np.int8))
     gaps = frozenset(int(w) for w in classes if w.group == "gap")
@@ -156,7 +156,7 @@ def _by_module(view: StepGraph, wanted: str) -> Marked:
     names, links = view.links.module_names, view.links
     if not names:
         raise UsageError("no modules in this trace", do="record with with_stack=True, or use record_function")
-    matching = np.array([fnmatch.fnmatchcase(name, wanted) for name in names], np.bool_)
+    matching = named_like(names, wanted)
     rows = (links.module >= 0) & matching[links.module]
     return _sides(view, rows)
 
@@ -166,7 +166,7 @@ def _by_line(view: StepGraph, wanted: str) -> Marked:
     if (frame < 0).all():
         raise UsageError("no Python lines in this trace", do="record with with_stack=True")
     labels = [frame_label(name) for name in events.names]
-    matching = np.array([wanted in label or fnmatch.fnmatchcase(label, wanted) for label in labels], np.bool_)
+    matching = np.array([wanted in label for label in labels], np.bool_) | named_like(labels, wanted)
     return _sides(view, (frame >= 0) & matching[events.name[np.maximum(frame, 0)]])
 
 
@@ -184,7 +184,7 @@ def _by_step(view: StepGraph, wanted: str) -> Marked:
         s for s in view.steps if wanted in (s.label, s.label.partition("#")[2], s.label.rpartition(" ")[2])
     ]
     if not steps:
-        raise UsageError(f"no step {wanted!r}", do=f"steps: {', '.join(s.label for s in view.steps)}")
+        raise UsageError(f"no step {quoted(wanted)}", do=f"steps: {', '.join(s.label for s in view.steps)}")
     issued = events.start_ns[np.maximum(launch, 0)]
     rows = (launch >= 0) & (issued >= steps[0].host_start_ns) & (issued < steps[0].host_end_ns)
     start, end = steps[0].host_start_ns, steps[0].host_end_ns

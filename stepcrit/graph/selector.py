@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepcrit.link.patterns import glob_test, regex_test
+from stepcrit.link.patterns import found_by, meant_by
 from stepcrit.model.arrays import BoolArray
 
 PREFIXES = ("re", "class", "module", "stream", "step", "line")
@@ -37,7 +37,7 @@ def matching(names: tuple[str, ...], selector: Selector) -> BoolArray:
     """Which names match: exactly, or else as a glob, or as a regular expression in limited time.
 
     Raises:
-        UsageError: the regular expression is none, or takes too long.
+        UsageError: the pattern is none, is beyond the limits, or takes too long.
     """
-    test = regex_test if selector.kind == "re" else glob_test
+    test = found_by if selector.kind == "re" else meant_by
     return test(names, selector.pattern)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stepcrit.errors import UsageError, quoted
-from stepcrit.link.patterns import deadline, glob_test, near_names, regex_test
+from stepcrit.link.patterns import deadline, found_by, meant_by, near_names
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.classes import ClassRule, WorkClass
 
@@ -79,7 +79,7 @@ class ClassRules:
             open_ = np.flatnonzero(asked[kind] & (decided[kind] < 0))
             left = tuple(names[j] for j in open_.tolist())
             is_regex = rule.pattern.startswith("re:")
-            hit = regex_test(left, rule.pattern[3:], until) if is_regex else glob_test(left, rule.pattern)
+            hit = found_by(left, rule.pattern[3:], until) if is_regex else meant_by(left, rule.pattern)
             decided[kind][open_[hit]] = i
         return tuple(decided.values())
 
@@ -116,7 +116,7 @@ def _patterns(side: str, label: str, patterns: object) -> list[str]:
         )
     for one in patterns:
         if one.startswith("re:"):
-            regex_test((), one[3:])
+            found_by((), one[3:])
     return patterns
 
 

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from stepcrit.link.patterns import found_by
 from stepcrit.model.arrays import BoolArray
 from stepcrit.model.events import EventKind, EventTable
 
@@ -21,8 +22,19 @@ def step_marks(events: EventTable) -> BoolArray:
     return rows_named(events, PROFILER_STEP)
 
 
-def rows_named(events: EventTable, pattern: re.Pattern[str]) -> BoolArray:
-    """Host ranges whose name the pattern finds; asked once per distinct name."""
-    named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
+def rows_named(events: EventTable, pattern: str | re.Pattern[str]) -> BoolArray:
+    """Host ranges whose name the pattern finds; asked once per distinct name.
+
+    Args:
+        events: of the whole trace.
+        pattern: one of ours, compiled; or a user's, as typed.
+
+    Raises:
+        UsageError: a user's pattern cannot be read, or takes too long.
+    """
+    if isinstance(pattern, str):
+        named = found_by(events.names, pattern)
+    else:
+        named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
     rows: BoolArray = events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP)
     return rows & named[events.name] if len(events) else rows

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from stepcrit.errors import UsageError
+from stepcrit.errors import UsageError, quoted
 from stepcrit.link.classify import INPUT, OPTIMIZER_STEP
 from stepcrit.link.microbatch import microbatches
 from stepcrit.link.steady import steady_window
@@ -97,10 +97,10 @@ def _view(events: EventTable, links: Links, options: StepOptions) -> _View:
 
 def _optimizer_rows(events: EventTable, regex: str | None) -> Int64Array:
     """Outermost Optimizer.step ranges; of several optimizers, the one that closes each cycle unless named."""
-    rows = np.flatnonzero(rows_named(events, re.compile(regex) if regex else OPTIMIZER_STEP))
+    rows = np.flatnonzero(rows_named(events, regex or OPTIMIZER_STEP))
     if regex and not rows.size:
         raise UsageError(
-            f"no range matches --optimizer-regex {regex!r}", do="give a pattern of a range in the trace"
+            f"no range matches --optimizer-regex {quoted(regex)}", do="give a pattern of a range in the trace"
         )
     if rows.size:
         last = events.name[rows[np.argmax(events.end_ns[rows])]]
@@ -113,10 +113,10 @@ def _optimizer_rows(events: EventTable, regex: str | None) -> Int64Array:
 def _windows(view: _View, options: StepOptions) -> tuple[list[Window], str]:
     """The host windows of the steps, and what marks them."""
     if options.step_regex:
-        found = _marked(view.events, re.compile(options.step_regex))
+        found = _marked(view.events, options.step_regex)
         if not found:
             raise UsageError(
-                f"no range matches --step-regex {options.step_regex!r}",
+                f"no range matches --step-regex {quoted(options.step_regex)}",
                 do="give a pattern of a range in the trace",
             )
         return found, "ranges"
@@ -131,7 +131,7 @@ def _windows(view: _View, options: StepOptions) -> tuple[list[Window], str]:
     return [_capture(view)], "capture"
 
 
-def _marked(events: EventTable, pattern: re.Pattern[str]) -> list[Window]:
+def _marked(events: EventTable, pattern: str | re.Pattern[str]) -> list[Window]:
     """Host ranges whose name matches, in time order; a range inside another of them is not a step of its own."""
     rows = np.flatnonzero(rows_named(events, pattern))
     windows: list[Window] = []

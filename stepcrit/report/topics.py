@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from stepcrit.errors import InternalError, UsageError
+from stepcrit.errors import InternalError, UsageError, quoted
 
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("a step and its time", ("elapsed", "boundary", "steps", "steady", "microbatches", "summed")),
@@ -130,7 +130,7 @@ def show(topic: str) -> str:
     names, keys = _index()
     found = names.get(_spelled(topic)) or keys.get(key_of(topic))
     if found is None:
-        raise UsageError(f"no topic {topic!r}", do=_near(topic))
+        raise UsageError(f"no topic {quoted(topic)}", do=_near(topic))
     words, where = found
     return _entry_text(words, where) if isinstance(words, Entry) else _topic_text(words)
 
