@@ -30,6 +30,7 @@ from stepcrit.model.graph import EdgeKind, NodeKind
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Step, Steps
 from stepcrit.model.trace import RawTrace, TraceMeta
+from stepcrit.report.safe import safe_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -154,7 +155,7 @@ class Trace:
         return StepGraph(self.raw, self.links, self.steps, chosen, self.built)
 
     def __repr__(self) -> str:
-        return f"<stepcrit.Trace {self.meta.source}: {len(self.raw.events)} events, {len(self.steps)} steps>"
+        return f"<stepcrit.Trace {safe_text(self.meta.source)}: {len(self.raw.events)} events, {len(self.steps)} steps>"
 
     def _repr_html_(self) -> str:
         from stepcrit.answers.analyze import answer  # noqa: PLC0415 - a notebook's face, not the library's
@@ -208,9 +209,7 @@ class Graph:
 
     def __repr__(self) -> str:
         graph = self.view.built.graph
-        return (
-            f"<stepcrit.Graph of {self.step.label}: {len(graph)} activities, {len(graph.src)} dependencies>"
-        )
+        return f"<stepcrit.Graph of {safe_text(self.step.label)}: {len(graph)} activities, {len(graph.src)} dependencies>"
 
 
 class CriticalPath:
@@ -236,7 +235,7 @@ class CriticalPath:
         return pd.DataFrame(critical.path_rows(self.view))
 
     def __repr__(self) -> str:
-        return f"<stepcrit.CriticalPath of {self.view.step.label}: {self.elapsed_ns} ns in {len(self.result.segments)} stretches>"
+        return f"<stepcrit.CriticalPath of {safe_text(self.view.step.label)}: {self.elapsed_ns} ns in {len(self.result.segments)} stretches>"
 
     def _repr_html_(self) -> str:
         from stepcrit.answers.critical import answer  # noqa: PLC0415 - a notebook's face, not the library's

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stepcrit.cli.targets import same_target
 from stepcrit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def check(asked: Asked) -> None:
         raise UsageError(
             "--save keeps the prediction of a change", do="give one, such as --shrink aten::mm=0.5"
         )
-    if asked.save and asked.output and os.path.abspath(asked.save) == os.path.abspath(asked.output):  # noqa: PTH100
+    if asked.save and asked.output and same_target(asked.save, asked.output):
         raise UsageError("--save and -o name the same file", do="give each its own")
     if asked.curve and not asked.changes:
         raise UsageError("--curve is about a selection", do="give a change, such as --shrink aten::mm=0.5")

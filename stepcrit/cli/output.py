@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
 from stepcrit.cli.options import Format
+from stepcrit.cli.targets import check_target
 from stepcrit.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -98,12 +99,17 @@ def say(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Words on stderr, where it can be written: a refusal must not fail for want of a place to tell it."""
+    """Words on stderr, where it can be written: a refusal must not fail for want of a place to tell it.
+
+    Whatever they repeat of the command line or a trace only prints.
+    """
+    from stepcrit.report.safe import safe_lines  # noqa: PLC0415 - most commands tell nothing
+
     stream: TextIO | None = sys.stderr
     if stream is None or stream.closed:
         return
     try:
-        _put(_signs(text, _encoding(stream)), stream)
+        _put(_signs(safe_lines(text), _encoding(stream)), stream)
     except OSError:
         _hush(stream)
 
@@ -123,8 +129,8 @@ def emit(
 
     if as_json and fmt not in (None, Format.JSON):
         raise UsageError(f"--json and --format {fmt} contradict each other")
-    if output and source and _same_file(output, source):
-        raise UsageError("the output would overwrite the trace", do="give another path to -o")
+    if output:
+        check_target(output, source, *_inputs(document, source))
     suffix = os.path.splitext(output or "")[1].lower()  # noqa: PTH122 - a string is enough
     chosen = Format.JSON if as_json else fmt or SUFFIXES.get(suffix, Format.TEXT)
     if not output:
@@ -148,8 +154,7 @@ def write_file(document: Document, path: str, *, source: str) -> None:
     """
     from stepcrit.report.write import render, write_output  # noqa: PLC0415 - rich loads here
 
-    if source and _same_file(path, source):
-        raise UsageError("the output would overwrite the trace", do="give another path")
+    check_target(path, source, *_inputs(document, source))
     try:
         write_output(render(document, Format.JSON.value), path)
     except BrokenPipeError as err:
@@ -195,5 +200,8 @@ def _signs(text: str, encoding: str) -> bytes:
         return ascii_text(text).encode("ascii")
 
 
-def _same_file(a: str, b: str) -> bool:
-    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)  # noqa: PTH110, PTH121 - strings are enough
+def _inputs(document: Document, source: str) -> list[str]:
+    """The traces that an answer was computed from, where the command line names the folder they lie in."""
+    if not source or not os.path.isdir(source):  # noqa: PTH112 - a string is enough
+        return []
+    return [os.path.join(source, one.name) for one in document.inputs]  # noqa: PTH118

@@ -27,6 +27,7 @@ from stepcrit.cli.options import (
     session_options,
 )
 from stepcrit.cli.output import emit, tell
+from stepcrit.cli.targets import check_target
 from stepcrit.cli.which import remember, told, trace_meant
 
 if TYPE_CHECKING:
@@ -186,6 +187,8 @@ def whatif(
     )
     source, why = trace_meant(path)
     tell(told(source, why))
+    for written in filter(None, (save, output)):  # both are judged before either is written
+        check_target(written, source)
     document = answered(asked, source, options, step)
     emit(document, fmt=fmt, as_json=as_json, output=output, source=source)
     remember(source)

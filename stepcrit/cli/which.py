@@ -6,21 +6,29 @@ that file from being written or read (no home, a full disk) keeps no command fro
 
 from __future__ import annotations
 
-import glob
 import os
+import secrets
 import tomllib
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from stepcrit.cli.lookup import files_like, read_small
 from stepcrit.errors import UsageError, quoted
+from stepcrit.report.safe import safe_text
 
 CONFIG = "stepcrit.toml"
 SHOWN = 5
 """So many of several traces are named."""
 
 LONGEST = 4096
-"""A path of more characters is none that we wrote."""
+"""A path of more bytes is none that we wrote."""
+
+LARGEST_CONFIG = 1 << 20
+"""So many bytes of stepcrit.toml are read."""
+
+MOST_DOTS = 200
+"""No line of it has more: what tomllib takes for a dotted key grows with the square of its dots."""
 
 
 def trace_meant(path: str | None) -> tuple[str, str]:
@@ -48,16 +56,21 @@ def remember(path: str) -> None:
         return
     with suppress(OSError, RuntimeError, ValueError):
         file = _state_file()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}.{os.getpid()}")
-        draft.write_text(os.path.abspath(path), encoding="utf-8")  # noqa: PTH100 - pathlib keeps the dots
-        draft.replace(file)
+        file.parent.mkdir(0o700, parents=True, exist_ok=True)
+        draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+        try:
+            with draft.open("xb") as new:  # created by us or not at all: whatever lies there is not followed
+                new.write(os.fsencode(os.path.abspath(path)))  # noqa: PTH100 - pathlib keeps the dots
+            draft.replace(file)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _last() -> str:
+    """The path that `remember` wrote; "" where there is none, or what is there was not written by us."""
     with suppress(OSError, RuntimeError, ValueError):
-        words = _state_file().read_text(encoding="utf-8")
-        return words if len(words) <= LONGEST and "\0" not in words else ""
+        words = os.fsdecode(read_small(_state_file(), LONGEST, follow=False))
+        return words if os.path.isabs(words) and "\0" not in words else ""  # noqa: PTH117 - a string is enough
     return ""
 
 
@@ -73,14 +86,7 @@ def _configured() -> str:
     Raises:
         UsageError: the file cannot be read, or names no trace that is there, or several.
     """
-    file = Path(CONFIG)
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{CONFIG} cannot be read: {error}", do="correct it, or name a trace") from error
-    check = table.get("check", {})
+    check = _table().get("check", {})
     named = check.get("traces", []) if isinstance(check, dict) else []
     patterns = [named] if isinstance(named, str) else named
     if not isinstance(patterns, list) or not all(isinstance(one, str) and one for one in patterns):
@@ -89,7 +95,7 @@ def _configured() -> str:
         )
     if not patterns:
         return ""
-    found = sorted({str(path) for one in patterns for path in _matching(one)})
+    found = sorted({path for one in patterns for path in files_like(one, SHOWN + 1)})
     if len(found) == 1:
         return found[0]
     have = ", ".join(map(quoted, found[:SHOWN])) + (" …" if len(found) > SHOWN else "")
@@ -97,17 +103,36 @@ def _configured() -> str:
     raise UsageError(f"{CONFIG} {what}", do="name one on the command line")
 
 
-def _matching(pattern: str) -> list[Path]:
-    """Files that a path or glob means, from here; of many, enough to say so."""
-    if os.path.isfile(pattern):  # noqa: PTH113 - a string is enough
-        return [Path(pattern)]
+def _table() -> dict[str, Any]:
+    """What stepcrit.toml holds; nothing without that file.
+
+    Raises:
+        UsageError: it cannot be read, or asks for more work than any configuration needs.
+    """
     try:
-        found = (one for one in glob.iglob(pattern, recursive=True) if os.path.isfile(one))  # noqa: PTH113, PTH207 - absolute ones too
-        return [Path(one) for one in islice(found, SHOWN + 1)]
-    except ValueError:  # no path at all
-        return []
+        text = read_small(CONFIG, LARGEST_CONFIG).decode()
+        _check_dots(text)
+        return tomllib.loads(text)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise UsageError(
+            f"{CONFIG} cannot be read: {getattr(why, 'strerror', None) or why}",
+            do="correct it, or name a trace",
+        ) from error
+
+
+def _check_dots(text: str) -> None:
+    """Refuse what tomllib would choke on.
+
+    Raises:
+        ValueError: as it would.
+    """
+    if any(line.count(".") > MOST_DOTS for line in text.split("\n")):
+        raise ValueError(f"a line has more than {MOST_DOTS} dots")
 
 
 def told(path: str, source: str) -> str:
     """What to tell the user of a trace that was not named."""
-    return f"trace  {path} ({source})\n" if source else ""
+    return f"trace  {safe_text(path)} ({source})\n" if source else ""

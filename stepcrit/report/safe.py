@@ -22,6 +22,7 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
 }
 # what a spreadsheet takes for the start of a formula, also behind blanks and in full-width forms
 _CELL_START = re.compile(r"\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_COMMAND = re.compile(r"^(\s*)::")
 _PLAIN_WORDS = re.compile(r"[\w .,:;%()/+\-—–·…×µ±≥≤\u202f]*")
 _LINK = re.compile(r"://|www\.|__|\b_|_\b", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!@])")
@@ -44,6 +45,25 @@ def safe_text(name: str, limit: int | None = LIMIT) -> str:
     if limit is not None and len(kept) > limit:
         return kept[: max(limit - 1, 0)] + "…"
     return kept
+
+
+def safe_lines(text: str) -> str:
+    r"""Lines of ours that repeat what was typed or read: they only print, and none is a command in a CI log.
+
+    >>> print(safe_lines("no option \x1b[2J\n ::error::x"))
+    no option \x1b[2J
+     .:error::x
+    """
+    return "\n".join(no_command(safe_text(line, None)) for line in text.split("\n"))
+
+
+def no_command(line: str) -> str:
+    r"""A line that no CI runner takes for a command, as wide as it was: runners skip blanks of any script.
+
+    >>> no_command("\u3000::error::x"), no_command("##[group]"), no_command("aten::mm")
+    ('\u3000.:error::x', '#.[group]', 'aten::mm')
+    """
+    return _COMMAND.sub(r"\1.:", line).replace("##[", "#.[")
 
 
 def is_unsafe(char: str) -> bool:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from stepcrit.report.safe import ascii_text
+from stepcrit.report.safe import ascii_text, no_command
 from stepcrit.units import THIN
 
 NARROWEST = 20
@@ -20,7 +20,6 @@ WIDEST_TEXT = 100
 """Prose and bars go no wider: longer lines are hard to read. Tables may."""
 
 _OWN_SIGNS = f"█▓▒░·…–µ×{THIN}"
-_COMMAND = re.compile(r"^( *)::(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,7 @@ class Screen:
         )  # fmt: skip
         for line in lines:
             line.rstrip()
-            # a line that a CI runner would take for a command: as wide, and no command
-            line.plain = _COMMAND.sub(r"\1.:", line.plain)
+            line.plain = no_command(line.plain)  # wrapped and shortened, a name may have become one
             console.print(line, soft_wrap=True)
         return out.getvalue().encode(self.encoding if not self.plain else "ascii", "backslashreplace")
 

@@ -139,7 +139,16 @@ def test_html_holds_only_our_tags() -> None:
 def test_json_keeps_names_whole_and_is_the_envelope() -> None:
     answer = json.loads(_text("json"))
     assert answer["schema"] == "stepcrit/analyze/1"
-    assert sorted(answer) == ["data", "explain", "findings", "inputs", "schema", "stepcrit", "unknown"]
+    assert sorted(answer) == [
+        "data",
+        "explain",
+        "findings",
+        "inputs",
+        "schema",
+        "stepcrit",
+        "unknown",
+        "untrusted",
+    ]
     kept = [n for n in hostile.NAMES if not re.search("[\ud800-\udfff]", n)]
     assert [n for n in answer["data"]["names"] if n in kept] == kept
     assert answer["data"]["nothing"] is None
