@@ -18,8 +18,8 @@ from stepcrit.report.safe import is_unsafe, visible
 from stepcrit.report.values import sentence_text
 
 UNTRUSTED = ("data", "explain", "findings", "inputs", "unknown")
-"""Keys of the envelope below which names of the trace stand, as the program that wrote it chose them: a reader,
-above all one that follows sentences, must take every string there for data."""
+"""Keys of the envelope below which names may stand as the trace or the command line has them: a reader, above all
+one that follows sentences, must take every string there for data."""
 
 _UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -42,7 +42,7 @@ def render(document: Document) -> bytes:
             {"code": f.code, "what": sentence_text(f.what), "count": f.count} for f in document.findings
         ],
         "explain": {b.title or b.topic: b.topic for b in document.blocks if b.topic},
-        "untrusted": list(UNTRUSTED) if document.inputs else [],
+        "untrusted": list(UNTRUSTED),
         "unknown": [{"path": path, "why": why} for path, why in sorted((document.unknown or {}).items())],
     }
     plain = _plain(envelope, "")

@@ -1,0 +1,394 @@
+"""Hostile names through every command, format and refusal: they are shown, and do nothing.
+
+A command that has no row in ROWS fails `test_every_command_has_a_row`; so does a row of no command.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import unicodedata
+import zlib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+import stepcrit
+import stepcrit.report.write
+from stepcrit.cli.main import app, run
+from stepcrit.report.html import fragment
+from stepcrit.report.safe import visible
+from tests.security.hostile_trace import CONTROLLING, WANTING, HostileTrace, hostile_trace
+
+UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+TYPED = "\x1b]0;t\x07\u202e[red]%0A\n::error::u ##[v]\udcff"
+"""What a user, or a script in the user's place, may type anywhere."""
+
+ROUND = len(WANTING)
+"""So many starts give each field each of the strings."""
+
+ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("analyze",): (
+        "TRACE", "TRACE --by kernel", "TRACE --by class", "TRACE --by module", "TRACE --by line", "TRACE --stream 7",
+        "TRACE --step LABEL", "TRACE --boundary update", "TRACE --boundary host", "TRACE --device-only --floors auto",
+        "TRACE --step-regex ProfilerStep --optimizer-regex Optimizer", "FOLDER",
+    ),
+    ("critical",): (
+        "TRACE", "TRACE --full", "TRACE --around OP", "TRACE --around KERNEL", "TRACE --around aten::*",
+        "TRACE --step LABEL --boundary launch",
+    ),
+    ("whatif",): (
+        "TRACE --shrink OP=0.5", "TRACE --speedup KERNEL=2x --curve", "TRACE --set module:MODULE=1us",
+        "TRACE --add line:LINE=5us --side host", "TRACE --remove step:LABEL", "TRACE --shrink re:aten=0.5 --target 900us",
+        "TRACE --shrink class:comm=0.5 --model comm:k=2", "TRACE --model queue:16", "TRACE --rank", "TRACE --rank --by kernel",
+        "TRACE --rank --by module", "TRACE --rank --by line", "TRACE --rank --by collective", "TRACE --rank --by class",
+        "TRACE --target 900us", "TRACE --target 900us --by module", "TRACE --inject OP", "TRACE --inject stream:20",
+        "--shrink OP=0.5",
+    ),
+    ("doctor",): ("TRACE", "FOLDER"),
+    ("demo",): ("",),
+    ("explain",): ("", "json", "SC200"),
+    ("calc", "amdahl"): ("--part TYPED=40ms:2 --of 100ms", "--part =1+1=40ms:2 --part @SUM(1)=1ms:2 --of 100ms"),
+    ("calc", "crossover"): ("--a 30s+1.0s --b 0s+1.2s --at 50",),
+    ("calc", "roofline"): ("--intensity 2 --bandwidth 100GB/s --roof 1000GFLOP/s",),
+    ("calc", "scaling"): ("--strong --run 8,100ms --run 16,60ms",),
+}  # fmt: skip
+"""Command -> what is typed behind it. A word in capitals stands for a hostile string."""
+
+REFUSED = (
+    ("TYPED", 2), ("--TYPED", 2), ("analyze", 2), ("analyze ./TYPED", 3), ("TRACE TYPED", 2), ("analyze TRACE --step TYPED", 2),
+    ("analyze TRACE --by TYPED", 2), ("analyze TRACE --stream TYPED", 2), ("analyze TRACE --boundary TYPED", 2),
+    ("analyze TRACE --floors TYPED", 2), ("analyze TRACE --floors launch=TYPED", 2), ("analyze TRACE --format TYPED", 2),
+    ("analyze TRACE --step-regex TYPED", 2), ("analyze TRACE --step-regex (TYPED", 2), ("analyze TRACE --optimizer-regex TYPED", 2),
+    ("analyze TRACE -o FOLDER/TYPED/x.json", 5), ("analyze TRACE -o TRACE", 2), ("analyze TRACE --strict", 0),
+    ("critical TRACE --around TYPED", 2), ("critical TRACE --step TYPED", 2), ("doctor TYPED", 3), ("demo TYPED", 2),
+    ("doctor TRACE -o FOLDER", 5),
+    ("whatif TRACE --shrink TYPED", 2), ("whatif TRACE --shrink TYPED=0.5", 2), ("whatif TRACE --shrink OP=TYPED", 2),
+    ("whatif TRACE --shrink module:TYPED=0.5", 2), ("whatif TRACE --shrink line:TYPED=0.5", 2),
+    ("whatif TRACE --shrink step:TYPED=0.5", 2), ("whatif TRACE --shrink class:TYPED=0.5", 2),
+    ("whatif TRACE --shrink stream:TYPED=0.5", 2), ("whatif TRACE --shrink re:(TYPED=0.5", 2),
+    ("whatif TRACE --shrink re:TYPED=0.5", 2), ("whatif TRACE --speedup OP=TYPED", 2), ("whatif TRACE --set OP=TYPED", 2),
+    ("whatif TRACE --model TYPED", 2), ("whatif TRACE --model queue:TYPED", 2), ("whatif TRACE --target TYPED", 2),
+    ("whatif TRACE --rank --by TYPED", 2), ("whatif TRACE --inject TYPED", 2), ("whatif TRACE --shrink OP=0.5 --save FOLDER/TYPED/x", 5),
+    ("whatif TRACE --shrink aten:=0.5", 2), ("whatif TRACE --shrink modul=0.5", 2),
+    ("explain TYPED", 2), ("explain jsonTYPED", 2),
+    ("calc TYPED", 2), ("calc amdahl --part TYPED --of 1ms", 2), ("calc amdahl --part a=1ms:TYPED --of 1ms", 2),
+    ("calc amdahl --observed TYPED --op-speedup 2", 2), ("calc crossover --a TYPED --b 0s+1s", 2),
+    ("calc crossover --a 1s+TYPED --b 0s+1s", 2), ("calc roofline --gemm TYPED --bandwidth 1GB/s --roof 1GFLOP/s", 2),
+    ("calc roofline --gemm 1,1,1 --dtype TYPED --bandwidth 1GB/s --roof 1GFLOP/s", 2),
+    ("calc roofline --intensity 1 --bandwidth TYPED --roof 1GFLOP/s", 2), ("calc scaling --strong --run TYPED", 2),
+    ("calc scaling --serial TYPED --at 2", 2), ("calc scaling --steps-min 1 --critical-batch 1 --batch 1,TYPED", 2),
+)  # fmt: skip
+"""What is refused, with its exit code."""
+
+CONTENTS = (
+    b"TYPED", b'{"TYPED": 1}', b'{"traceEvents": [{"ph": "TYPED"}], "TYPED": "TYPED"}', b'{"schema": "TYPED", "nodes": []}',
+    b"\x1f\x8b\x08\x00TYPED", b'{"traceEvents": [{"name": "TYPED", "ph": "X", "ts": "TYPED", "dur": "TYPED", "pid": "TYPED"}]}',
+    b'{"traceEvents": [{"name": "TYPED", TYPED', b"\x1b]0;\x07\x9b\xff\n::error::w", b'[{"TYPED": "\\ud800"}]',
+)  # fmt: skip
+"""Files that are no trace."""
+
+
+class Place:
+    """A folder to be in, with a hostile trace under a hostile name."""
+
+    def __init__(self, folder: Path, trace: HostileTrace) -> None:
+        self.words = {
+            "TRACE": str(folder / f"{TYPED.replace('/', '')}.json"),
+            "FOLDER": str(folder / "in \u202e"),
+            "OP": trace.op, "KERNEL": trace.kernel, "MODULE": trace.module, "LINE": trace.line,
+            "LABEL": trace.steps[2], "TYPED": TYPED,
+        }  # fmt: skip
+        self.trace, self.folder = trace, folder
+        Path(self.words["FOLDER"]).mkdir()
+        inside = Path(self.words["FOLDER"]) / "\x9b.json"
+        for path in (self.words["TRACE"], inside):
+            Path(path).write_bytes(trace.content)
+
+    def argv(self, template: str) -> list[str]:
+        """The words of a template; a hostile string stays one word, whatever blanks are in it."""
+        marked = re.compile(rf"(?<![A-Z])({'|'.join(self.words)})(?![A-Z])")
+        return [marked.sub(lambda found: self.words[found[0]], word) for word in template.split()]
+
+    def files(self) -> set[str]:
+        """Every path below the folder."""
+        return {str(path.relative_to(self.folder)) for path in self.folder.rglob("*")}
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    start = zlib.crc32(request.node.name.encode()) % ROUND  # another field is another string's in each test
+    yield Place(tmp_path / "here", hostile_trace(start))
+    shutil.rmtree(tmp_path)
+
+
+def said(capsys: pytest.CaptureFixture[str], argv: list[str], code: int = 0) -> tuple[str, str]:
+    """What a command writes; on its way it is checked for what no stream may hold."""
+    got = run(argv)
+    out, err = capsys.readouterr()
+    assert got == code, err
+    for text in (out, err):
+        check_prints(text)
+    assert "Traceback" not in err
+    return out, err
+
+
+def check_prints(text: str) -> None:
+    """Nothing in a text acts on a terminal or a CI runner."""
+    raw = {c for c in text if c != "\n" and unicodedata.category(c) in UNSAFE}
+    assert raw == set()
+    assert "##[" not in text
+    assert [line for line in text.split("\n") if line.lstrip().startswith("::")] == []
+
+
+ANSWERED = [(command, typed) for command, several in ROWS.items() for typed in several]
+
+
+def command_paths(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command of the program, as it is typed."""
+    inside = getattr(command, "commands", None)
+    if inside is None:
+        yield before
+        return
+    for name, one in inside.items():
+        yield from command_paths(one, (*before, name))
+
+
+def test_every_command_has_a_row() -> None:
+    assert set(command_paths(typer.main.get_command(app))) == set(ROWS)
+
+
+@pytest.fixture(params=ANSWERED, ids=lambda row: " ".join((*row[0], row[1])))
+def asked(request: pytest.FixtureRequest, place: Place, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """A command line that is answered."""
+    command, typed = request.param
+    if command == ("whatif",) and "TRACE" not in typed:
+        assert run(["analyze", place.words["TRACE"]]) == 0  # the last one analyzed is meant
+        capsys.readouterr()
+    return [*command, *place.argv(typed)]
+
+
+def test_nothing_acts_in_any_format(
+    asked: list[str], place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = place.files()
+    said(capsys, asked)
+    if asked[0] != "explain":
+        for fmt, check in FORMATS.items():
+            check(said(capsys, [*asked, "--format", fmt])[0])
+        monkeypatch.setattr(stepcrit.report.write, "render", lambda document, *_: fragment(document).encode())
+        check_html(said(capsys, asked)[0])
+    assert place.files() == before
+
+
+def test_nothing_but_colour_is_added_on_any_terminal(
+    asked: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for width in ("20", "80", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert run(asked) == 0
+        out, err = capsys.readouterr()
+        assert "\x1b" in out or asked[0] == "explain"
+        check_prints(re.sub(r"\x1b\[[\d;]*m", "", out))
+        check_prints(err)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".md", ".csv", ".txt"])
+def test_a_file_holds_what_stdout_would_and_nothing_else_is_written(
+    place: Place, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command, typed in ((command, several[0]) for command, several in ROWS.items()):
+        if command == ("explain",):
+            continue
+        asked, out = [*command, *place.argv(typed)], f"out-{'-'.join(command)}{suffix}"
+        before = place.files()
+        assert said(capsys, [*asked, "-o", out])[0] == ""
+        fmt = "text" if suffix == ".txt" else suffix[1:]
+        assert Path(out).read_text(encoding="utf-8") == said(capsys, [*asked, "--format", fmt])[0]
+        assert place.files() == before | {out}
+
+
+def test_a_prediction_is_as_harmless(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, place.argv("whatif TRACE --shrink OP=0.5 --save kept.json"))
+    kept = Path("kept.json").read_text(encoding="utf-8")
+    check_prints(kept)
+    check_json(kept)
+
+
+@pytest.mark.parametrize(("typed", "code"), REFUSED, ids=[typed for typed, _ in REFUSED])
+def test_a_refusal_repeats_and_does_nothing(
+    place: Place, typed: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = place.files()
+    out, err = said(capsys, place.argv(typed), code)
+    assert bool(out) == (code == 0)
+    assert bool(err) == (code != 0)
+    assert place.files() == before
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("verb", ["analyze", "doctor"])
+def test_what_is_no_trace_is_refused_as_harmlessly(
+    place: Place, content: bytes, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        json.dumps(TYPED)[1:-1].encode()
+        if content.startswith((b"{", b"["))
+        else TYPED.encode("utf-8", "replace")
+    )
+    Path(place.words["TRACE"]).write_bytes(content.replace(b"TYPED", text))
+    got = run([verb, place.words["TRACE"]])
+    out, err = capsys.readouterr()
+    assert got in (0, 3)
+    check_prints(out)
+    check_prints(err)
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        b'[check]\ntraces = ["a\\u001b\\n::error::x*", "##[y]"]', b'"\\u009b" = 1\n[check]\ntraces = "\\u202e/\\n::z"',
+        b"\x1b]0;\x07 = [", b"[\xff", b'[check]\ntraces = ["*.json", "in*/*"]',
+    ],
+)  # fmt: skip
+def test_a_hostile_configuration_is_told_harmlessly(
+    place: Place, toml: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("stepcrit.toml").write_bytes(toml)
+    said(capsys, place.argv("whatif --shrink OP=0.5"), 2)
+
+
+def test_a_trace_that_was_found_is_named_harmlessly(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("stepcrit.toml").write_text('[check]\ntraces = "in*/*"', encoding="utf-8")
+    assert "\\x9b.json (stepcrit.toml)" in said(capsys, place.argv("whatif --shrink OP=0.5"))[1]
+    Path("stepcrit.toml").unlink()
+    said(capsys, place.argv("analyze TRACE"))
+    assert r"\x1b]0;t\x07\u{202e}" in said(capsys, place.argv("whatif --shrink OP=0.5"))[1]
+    Path(place.words["TRACE"]).unlink()
+    assert r"\x1b]0;t\x07\u{202e}" in said(capsys, place.argv("whatif --shrink OP=0.5"), 2)[1]
+
+
+def test_a_lone_surrogate_in_a_trace_reaches_no_stream(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = place.trace.content.replace(b"aten::", b"aten\\ud800::").replace(b"train.py", b"\\udfff.py")
+    Path("t.json").write_bytes(content)
+    for fmt in FORMATS:
+        assert run(["analyze", "t.json", "--format", fmt]) in (0, 3)
+        for text in capsys.readouterr():
+            check_prints(text)
+
+
+def test_the_library_shows_names_as_harmlessly(place: Place) -> None:
+    trace = stepcrit.load(place.words["TRACE"])
+    graph = trace.graph()
+    path = graph.critical_path()
+    for shown in (trace, graph, path):
+        check_prints(repr(shown))
+    for html in (trace._repr_html_(), path._repr_html_()):
+        check_prints(html)
+        check_html(html)
+
+
+# --- what the checks above look at is really there -------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def all_shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What analyze shows of each string in turn, whole."""
+    path, out = (tmp_path_factory.mktemp("all") / name for name in ("t.json", "out.csv"))
+    shown = ""
+    for start in range(ROUND):
+        path.write_bytes(hostile_trace(start).content)
+        assert run(["analyze", str(path), "-o", str(out)]) == 0
+        shown += out.read_text(encoding="utf-8")
+    return shown
+
+
+def test_every_controlling_character_comes_out_visible(all_shown: str) -> None:
+    assert [hex(c) for c in CONTROLLING if visible(chr(c)) not in all_shown] == []
+
+
+def test_what_prints_comes_out_as_it_is(all_shown: str) -> None:
+    plain = [name for name in WANTING if name.isascii() and name.isprintable()]
+    plain = [name for name in plain if "##[" not in name and '"' not in name]
+    assert len(plain) > ROUND // 2
+    assert [name for name in plain if name not in all_shown] == []
+
+
+# --- what each format must not hold ----------------------------------------------------------
+
+
+def check_text(text: str) -> None:
+    """Markup is shown, not followed: nothing of rich's own ever errs or vanishes (see the tests of report)."""
+    assert "MarkupError" not in text
+
+
+def check_json(text: str) -> None:
+    """Hostile strings stand only below the keys that are said to hold them."""
+    answer = json.loads(text)
+    ours = {key: value for key, value in answer.items() if key not in answer["untrusted"]}
+    words = json.dumps(ours, ensure_ascii=False)
+    wanting = [part.strip() for part in WANTING if len(part.strip()) > 4]
+    assert [part for part in wanting if part in words or visible("\x1b") in words] == []
+    assert set(answer["untrusted"]) <= set(answer)
+
+
+def check_csv(text: str) -> None:
+    """No cell is a formula."""
+    for row in csv.reader(io.StringIO(text)):
+        formulas = [c for c in row if re.match(r"\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]", c)]
+        assert [c for c in formulas if not re.fullmatch(r"-?[\d.]+(e-?\d+)?", c)] == []
+
+
+def check_markdown(text: str) -> None:
+    """Outside of code there is no link, mention, image or tag, and each row has the cells of its header."""
+    outside = re.sub(r"(?<!\\)(`+)(?!`).*?(?<!`)\1(?!`)", "code", text)
+    outside = re.sub(r"</?(details|summary)>", "", outside)
+    assert re.findall(r"(?<!\\)<|(?<!\\)@|(?<!\\)#\d|!\[|(?<!\\)\]\(|://|javascript:u", outside) == []
+    cell = re.compile(r"(?<!\\)\|")
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        rows = [len(cell.findall(row.replace("\\\\", ""))) for row in table.splitlines()]
+        assert len(set(rows)) == 1
+    assert [line for line in outside.split("\n") if re.match(r"#{1,2} ", line)] == []
+
+
+class Tags(HTMLParser):
+    """What tags a page has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.keys: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.keys |= {key for key, _ in attrs}
+
+
+def check_html(text: str) -> None:
+    """Only our own tags and attributes: nothing runs, links or loads."""
+    tags = Tags()
+    tags.feed(text)
+    assert tags.seen <= {"div", "b", "small", "table", "thead", "tbody", "tr", "th", "td", "span", "ul", "li"}
+    assert tags.keys <= {"class", "style", "title", "colspan"}
+
+
+FORMATS = {"text": check_text, "json": check_json, "md": check_markdown, "csv": check_csv}
+
+
+def test_every_format_has_a_check() -> None:
+    assert set(FORMATS) == set(stepcrit.report.write.RENDERERS)

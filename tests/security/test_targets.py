@@ -1,0 +1,151 @@
+"""No output touches an input, whatever the input is called; what is written has the rights of a new file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stepcrit.cli.main import run
+from tests.security.hostile_trace import hostile_trace
+
+CHANGE = ("--shrink", "aten::copy_=0.5")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, with a trace, and a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("t.json").write_bytes(hostile_trace().content)
+    os.link("t.json", "hard.json")
+    Path("soft.json").symlink_to("t.json")
+    Path("far.json").symlink_to("soft.json")
+    Path("folder").mkdir()
+    os.link("t.json", "folder/inside.json")
+    Path("linked").symlink_to("folder")
+    return tmp_path / "here"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["t.json", "./t.json", "folder/../t.json", "hard.json", "soft.json", "far.json", "linked/inside.json"],
+)
+@pytest.mark.parametrize("source", ["t.json", "soft.json", "hard.json", "folder", "linked"])
+@pytest.mark.parametrize("verb", ["analyze", "critical", "doctor", "whatif"])
+def test_an_output_that_is_the_input_is_refused(
+    here: Path, verb: str, source: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = content(here)
+    change = CHANGE if verb == "whatif" else ()
+    assert run([verb, source, *change, "-o", target]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+    assert content(here) == before
+
+
+@pytest.mark.parametrize("target", ["t.json", "hard.json", "soft.json"])
+@pytest.mark.parametrize("option", ["-o", "--save"])
+def test_neither_file_is_written_where_one_is_the_input(here: Path, target: str, option: str) -> None:
+    before = content(here)
+    other = ("--save", "p.json") if option == "-o" else ("-o", "o.json")
+    assert run(["whatif", "t.json", *CHANGE, option, target, *other]) == 2
+    assert content(here) == before
+
+
+@pytest.mark.parametrize("target", ["t.json", "hard.json", "soft.json"])
+def test_what_stdin_was_opened_from_is_an_input(here: Path, target: str) -> None:
+    before = content(here)
+    with Path("t.json").open("rb") as trace:
+        command = [sys.executable, "-m", "stepcrit", "analyze", "-", "-o", target]
+        done = subprocess.run(command, stdin=trace, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert content(here) == before
+
+
+@pytest.mark.parametrize("option", ["-o", "--save"])
+@pytest.mark.parametrize("target", ["stepcrit.toml", "alias"])
+def test_the_configuration_is_an_input(here: Path, option: str, target: str) -> None:
+    Path("stepcrit.toml").write_text("[check]\ntraces = 't.json'\n", encoding="utf-8")
+    Path("alias").symlink_to("stepcrit.toml")
+    before = content(here)
+    assert run(["whatif", *CHANGE, option, target]) == 2
+    assert content(here) == before
+
+
+@pytest.mark.parametrize(
+    ("saved", "output"), [("p", "p"), ("p", "./p"), ("folder/p", "linked/p"), ("linked/p", "folder/p")]
+)
+def test_a_prediction_and_an_answer_have_each_their_own_file(here: Path, saved: str, output: str) -> None:
+    before = content(here)
+    assert run(["whatif", "t.json", *CHANGE, "--save", saved, "-o", output]) == 2
+    assert content(here) == before
+
+
+def test_an_answer_may_replace_an_older_one_in_the_folder_of_the_trace() -> None:
+    Path("folder/old.md").write_text("old", encoding="utf-8")
+    assert run(["analyze", "folder", "-o", "folder/old.md"]) == 0
+    assert Path("folder/old.md").read_text(encoding="utf-8") != "old"
+
+
+@pytest.mark.parametrize("named", ["nowhere", "other"])
+def test_a_link_is_replaced_and_what_it_names_is_left(named: str) -> None:
+    """A link at the target is not followed: a file elsewhere would be overwritten in its stead."""
+    Path("other").write_bytes(b"other")
+    Path("link").symlink_to(named)
+    assert run(["doctor", "t.json", "-o", "link"]) == 0
+    assert not Path("link").is_symlink()
+    assert Path("link").read_bytes().startswith(b"t.json: ")
+    assert Path("other").read_bytes() == b"other"
+    assert not Path("nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "code"), [("missing/o.txt", 5), ("folder", 5), ("linked", 5), ("t.json/o.txt", 5)]
+)
+def test_a_place_where_no_file_can_be_is_an_output_error(here: Path, target: str, code: int) -> None:
+    before = content(here)
+    assert run(["doctor", "t.json", "-o", target]) == code
+    assert content(here) == before
+
+
+@pytest.mark.parametrize(("umask", "rights"), [(0o077, 0o600), (0o022, 0o644), (0o000, 0o666)])
+def test_a_new_file_has_the_rights_that_the_umask_leaves(umask: int, rights: int) -> None:
+    before = os.umask(umask)
+    try:
+        assert run(["whatif", "t.json", *CHANGE, "--save", "p.json", "-o", "o.json"]) == 0
+    finally:
+        os.umask(before)
+    assert [Path(name).stat().st_mode & 0o777 for name in ("p.json", "o.json")] == [rights, rights]
+
+
+def test_the_draft_is_never_more_open_than_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the target, created by us: nobody's link is followed on the way."""
+    seen = []
+
+    def replace(draft: Path, target: Path) -> None:
+        seen.append((draft.parent == Path(target).parent, draft.is_symlink(), draft.stat().st_mode & 0o777))
+        os.replace(draft, target)  # noqa: PTH105 - Path.replace is what is watched
+
+    monkeypatch.setattr(Path, "replace", replace)
+    before = os.umask(0o077)
+    try:
+        assert run(["doctor", "t.json", "-o", "o.txt"]) == 0
+    finally:
+        os.umask(before)
+    assert seen == [(True, False, 0o600)]
+
+
+def test_the_folder_of_the_cache_is_the_users_own(tmp_path: Path) -> None:
+    assert run(["doctor", "t.json"]) == 0
+    assert run(["analyze", "t.json"]) == 0
+    assert (tmp_path / "cache" / "stepcrit").stat().st_mode & 0o777 == 0o700
+    shutil.rmtree(tmp_path / "cache")
