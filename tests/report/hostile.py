@@ -27,6 +27,9 @@ NAMES = (
     "\x00\x01\x7f",
     "- list",
     "# heading",
+    "\u3000::add-mask::x",
+    "void k<#(anonymous namespace)::#[error]x>(int)",
+    "a.py(1): # at 0xf#[group]x",
 )
 
 COLUMNS = (

@@ -23,6 +23,7 @@ import typer.main
 import stepcrit
 import stepcrit.report.write
 from stepcrit.cli.main import app, run
+from stepcrit.errors import ForeignInputError
 from stepcrit.report.html import fragment
 from stepcrit.report.safe import visible
 from tests.security.hostile_trace import CONTROLLING, WANTING, HostileTrace, hostile_trace
@@ -151,6 +152,11 @@ def check_prints(text: str) -> None:
     assert [line for line in text.split("\n") if line.lstrip().startswith("::")] == []
 
 
+def check_unbroken(err: str) -> None:
+    """A line end that was typed or read has broken no line of ours: what stood behind it would look like our words."""
+    assert [line for line in err.split("\n") if line.lstrip().startswith(".:")] == []
+
+
 ANSWERED = [(command, typed) for command, several in ROWS.items() for typed in several]
 
 
@@ -236,7 +242,21 @@ def test_a_refusal_repeats_and_does_nothing(
     out, err = said(capsys, place.argv(typed), code)
     assert bool(out) == (code == 0)
     assert bool(err) == (code != 0)
+    if not err.startswith("Usage"):  # what typer words is guarded by line, what we word by piece
+        check_unbroken(err)
     assert place.files() == before
+
+
+def test_every_part_of_a_refusal_is_made_harmless(
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ForeignInputError(f"what {TYPED}", where=f"where {TYPED}", do=f"do {TYPED}")
+
+    monkeypatch.setattr("stepcrit.session.read_trace", refuse)
+    err = said(capsys, place.argv("analyze TRACE"), 3)[1]
+    check_unbroken(err)
+    assert len(err.splitlines()) == 3
 
 
 @pytest.mark.parametrize("content", CONTENTS)
@@ -276,7 +296,9 @@ def test_a_trace_that_was_found_is_named_harmlessly(place: Place, capsys: pytest
     assert "\\x9b.json (stepcrit.toml)" in said(capsys, place.argv("whatif --shrink OP=0.5"))[1]
     Path("stepcrit.toml").unlink()
     said(capsys, place.argv("analyze TRACE"))
-    assert r"\x1b]0;t\x07\u{202e}" in said(capsys, place.argv("whatif --shrink OP=0.5"))[1]
+    err = said(capsys, place.argv("whatif --shrink OP=0.5"))[1]
+    assert r"\x1b]0;t\x07\u{202e}" in err
+    check_unbroken(err)
     Path(place.words["TRACE"]).unlink()
     assert r"\x1b]0;t\x07\u{202e}" in said(capsys, place.argv("whatif --shrink OP=0.5"), 2)[1]
 
