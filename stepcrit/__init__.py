@@ -15,10 +15,10 @@ Names load when they are first used, so that `stepcrit --help` needs no numpy.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from stepcrit.errors import InputError, StepcritError, UsageError
     from stepcrit.link.rules import ClassRules
     from stepcrit.link.steps import StepOptions
@@ -58,16 +58,22 @@ __all__ = [
     "load",
 ]
 
-try:
-    __version__ = version("stepcrit")
-except PackageNotFoundError:  # run from a checkout that is not installed
-    __version__ = "0+unknown"
-
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _HOMES:
         raise AttributeError(f"module 'stepcrit' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 40 ms that few commands need
+
+    try:
+        return version("stepcrit")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

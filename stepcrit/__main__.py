@@ -1,5 +1,38 @@
-"""`python -m stepcrit`."""
+"""`stepcrit` and `python -m stepcrit`: ready for signals before anything is imported that takes time."""
 
-from stepcrit.cli.main import main
+from __future__ import annotations
 
-main()
+import os
+import signal
+import sys
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    for name in SIGNALS:
+        number = getattr(signal, name, None)
+        # ignored from birth, as under nohup or behind & in a script: so it stays
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, leave)
+
+    from stepcrit.cli.main import run  # noqa: PLC0415 - a signal may come while this loads
+
+    sys.exit(run(sys.argv[1:]))
+
+
+def leave(number: int, _frame: object) -> None:
+    """End here and now, with the shell's exit code for a signal and no draft left.
+
+    An exception would have to get past every `except` and every callback on its way, and those of an import,
+    of a finalizer or of compiled code may keep it.
+    """
+    drafts = sys.modules.get("stepcrit.report.drafts")
+    if drafts is not None and hasattr(drafts, "discard"):  # not while it loads
+        drafts.discard()
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -179,13 +179,13 @@ def _notes(trace: Trace) -> dict[str, int]:
 def shuffled(trace: Written, seed: int) -> Written:
     """The same events in another order."""
     events = list(trace.events)
-    random.Random(seed).shuffle(events)  # noqa: S311 - no secret
+    random.Random(seed).shuffle(events)
     return replace(trace, events=events)
 
 
 def keys_shuffled(trace: Written, seed: int) -> Written:
     """The same keys in another order: of the file, of each event and of its arguments."""
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
 
     def mixed(value: Any) -> Any:
         if not isinstance(value, dict):

@@ -6,10 +6,8 @@ Only typer is imported here; numpy, pandas and networkx load inside the commands
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 
 import typer
@@ -18,10 +16,10 @@ from typer.exceptions import TyperException
 from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, whatif
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, StepcritError, UsageError
+from stepcrit.report.safe import safe_text
 
 INTERRUPTED = 130
 CLOSED = 141  # stdout closed by its reader: `| head`
-TERMINATED = 143
 
 DEBUG = "set STEPCRIT_DEBUG=1 for the traceback"
 ROOT_OPTIONS = ("-h", "--help", "--version")
@@ -73,12 +71,6 @@ def root(
     """Explain what a PyTorch training step costs."""
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
-    signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
-
-
 def run(argv: list[str]) -> int:
     """Run the command line; returns the exit code (frozen: see README)."""
     try:
@@ -89,21 +81,39 @@ def run(argv: list[str]) -> int:
         return CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except AssertionError as error:  # a broken promise of ours, found by a check
-        return _show(InternalError(f"a check inside stepcrit failed: {error}", do=DEBUG))
     except Exception as error:  # noqa: BLE001 - the last door: a bug is told as one, never as a bare traceback
-        return _show(InternalError(f"{type(error).__name__}: {error}", do=DEBUG))
+        return _show(_own(error))
 
 
-def _terminate(*_: object) -> None:
-    """SIGTERM unwinds like an error, so that no half-written file stays behind."""
-    raise SystemExit(TERMINATED)
+def _own(error: Exception) -> StepcritError:
+    """Any other error as one of ours: mostly a bug, an AssertionError being one that a check found."""
+    if isinstance(error, ImportError):
+        return _unloadable(error)
+    if isinstance(error, AssertionError):
+        return InternalError(f"a check inside stepcrit failed: {error}", do=DEBUG)
+    return InternalError(f"{type(error).__name__}: {error}", do=DEBUG)
+
+
+def _unloadable(error: ImportError) -> StepcritError:
+    """A package that is missing or broken is the installation's fault; a module of ours is our bug."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    module = error.name or str(frames[-1].f_globals["__name__"])
+    package = module.partition(".")[0]
+    if package == "stepcrit":
+        return InternalError(f"{type(error).__name__}: {error}", do=DEBUG)
+    is_missing = isinstance(error, ModuleNotFoundError)
+    return UsageError(
+        f"the package {package} {'is not installed' if is_missing else f'cannot be loaded: {error}'}",
+        do=f"install what stepcrit needs: python -m pip install --force-reinstall {package}",
+    )
 
 
 def _is_trace(argv: list[str]) -> bool:
     """Whether `stepcrit trace.json …` was meant as `stepcrit analyze trace.json …`."""
     if not argv or argv[0] in COMMANDS or argv[0] in ROOT_OPTIONS:
         return False
+    if argv[0] == "--":  # what follows is no option, whatever it looks like
+        return len(argv) > 1 and argv[1] not in COMMANDS
     if argv[0] == "-" or not argv[0].startswith("-"):
         return _names_trace(argv[0])
     # options of `analyze` first: a path among what follows, and no command
@@ -124,7 +134,7 @@ def _call(argv: list[str]) -> int:
         with redirect_stdout(Stdout(sys.stdout)):
             result = app(args=argv, prog_name="stepcrit", standalone_mode=False)
     except TyperException as error:
-        words = getattr(error, "format_message", error.__str__)()
+        words = safe_text(getattr(error, "format_message", error.__str__)())  # it repeats what was typed
         context = getattr(error, "ctx", None)
         usage = context.get_usage() if context else ""
         tell(f"{usage}\nerror {UsageError.code}: {words}\n".lstrip())
@@ -138,8 +148,6 @@ def _call(argv: list[str]) -> int:
 
 def _show(error: StepcritError) -> int:
     """What, where, and what to do, on stderr; returns the exit code."""
-    from stepcrit.report.safe import safe_text  # noqa: PLC0415 - only an error needs it
-
     lines = [f"error {error.code}: {safe_text(error.what)}"]
     lines += [f"  where  {safe_text(error.where)}"] if error.where else []
     lines += [f"  do     {safe_text(error.do)}"] if error.do else []
@@ -151,7 +159,3 @@ def _show(error: StepcritError) -> int:
             lines[:0] = [safe_text(line) for line in traceback.format_exc().splitlines()]
     tell("\n".join(lines) + "\n")
     return error.exit_code
-
-
-if __name__ == "__main__":
-    main()

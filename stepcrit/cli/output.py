@@ -6,8 +6,8 @@ failed write is an OutputError, and a reader that left is a ReaderGoneError.
 
 from __future__ import annotations
 
+import io
 import os
-import shutil
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, TextIO, cast
 from stepcrit.cli.options import Format
 from stepcrit.cli.targets import check_target
 from stepcrit.errors import OutputError, UsageError
+from stepcrit.report.drafts import write_all
+from stepcrit.report.terminal import USUAL, columns
 
 if TYPE_CHECKING:
     from stepcrit.model.section import Document
 
 SUFFIXES = {".json": Format.JSON, ".md": Format.MD, ".csv": Format.CSV, ".txt": Format.TEXT}
-NARROWEST, USUAL = 20, 80
+NARROWEST = 20
 
 
 class ReaderGoneError(Exception):
@@ -46,7 +48,7 @@ class Stdout:
     @property
     def width(self) -> int:
         """The columns of the terminal; 80 where it is none."""
-        return max(shutil.get_terminal_size().columns, NARROWEST) if self.isatty() else USUAL
+        return max(columns(), NARROWEST) if self.isatty() else USUAL
 
     def isatty(self) -> bool:
         """Whether a person reads along."""
@@ -162,10 +164,17 @@ def write_file(document: Document, path: str, *, source: str) -> None:
 
 
 def _put(data: bytes, stream: TextIO) -> None:
-    """Bytes past the text layer where there is one: it would translate line ends."""
+    """All bytes, past the layers above the descriptor.
+
+    Those would translate line ends, give up where it takes nothing for now, or (without a buffer, as
+    PYTHONUNBUFFERED asks) leave it at what it took.
+    """
     buffer = getattr(stream, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)
     stream.flush()
-    if buffer is None:
+    if isinstance(raw, io.FileIO):
+        write_all(raw.fileno(), data)
+    elif buffer is None:
         stream.write(data.decode(stream.encoding or "utf-8", "replace"))
     else:
         buffer.write(data)

@@ -7,7 +7,6 @@ that file from being written or read (no home, a full disk) keeps no command fro
 from __future__ import annotations
 
 import os
-import secrets
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -15,11 +14,15 @@ from typing import Any
 
 from stepcrit.cli.lookup import files_like, read_small
 from stepcrit.errors import UsageError, quoted
+from stepcrit.report.drafts import replace
 from stepcrit.report.safe import safe_text
 
 CONFIG = "stepcrit.toml"
 SHOWN = 5
 """So many of several traces are named."""
+
+HINDRANCES = (OSError, RuntimeError, ValueError, ImportError)
+"""What may keep the file from being found, written or read; RuntimeError: a user without a home."""
 
 LONGEST = 4096
 """A path of more bytes is none that we wrote."""
@@ -54,16 +57,11 @@ def remember(path: str) -> None:
     """Note the trace that was analyzed."""
     if path == "-":
         return
-    with suppress(OSError, RuntimeError, ValueError):
+    with suppress(*HINDRANCES):
         file = _state_file()
         file.parent.mkdir(0o700, parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-        try:
-            with draft.open("xb") as new:  # created by us or not at all: whatever lies there is not followed
-                new.write(os.fsencode(os.path.abspath(path)))  # noqa: PTH100 - pathlib keeps the dots
-            draft.replace(file)
-        finally:
-            draft.unlink(missing_ok=True)
+        # replaced, whatever lies there: a link or a pipe is not followed; as bytes: a name may be in no encoding
+        replace(os.fsencode(os.path.abspath(path)), str(file))  # noqa: PTH100 - pathlib keeps the dots
 
 
 def _last() -> str:

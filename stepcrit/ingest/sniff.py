@@ -62,9 +62,25 @@ def refuse_bytes(head: bytes) -> None:
     for magic, name, do in _MAGIC:
         if head.startswith(magic):
             raise ForeignInputError(f"The input is {name}.", do=do)
+    wide = _wide_encoding(head)
+    if wide:
+        raise ForeignInputError(
+            f"The input is text in {wide}.",
+            do=f"Write it again in UTF-8: iconv -f {wide} -t UTF-8 FILE (PowerShell's > writes UTF-16).",
+        )
     name = _binary_name(head)
     if name:
         raise ForeignInputError(f"The input is {name}.", do=_RECORD)
+
+
+def _wide_encoding(head: bytes) -> str:
+    """The encoding in which these bytes are the start of JSON, where it is none in which JSON is sent; or ""."""
+    # the wider ones first: UTF-32 of ASCII is also UTF-16 of the same with NULs between
+    for name in ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE"):
+        text = head.decode(name, "ignore").lstrip("\ufeff \t\r\n")
+        if text.startswith(("{", "[")):
+            return name
+    return ""
 
 
 def _binary_name(head: bytes) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from stepcrit.errors import NotFoundInputError, PartialError
 from stepcrit.ingest.damage import DamageLog
@@ -110,12 +111,17 @@ class _Tally:
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes."""
         try:
-            block = self._raw.read(size) or b""
+            # None is nothing for now: another program made the pipe that we share non-blocking
+            while (block := self._read_some(size)) is None:
+                select.select([self._raw], [], [])
         except OSError as error:
             raise _unreadable(error, self._name if not self.count else "") from error
         self.count += len(block)
         self.digest.update(block)
         return block
+
+    def _read_some(self, size: int) -> bytes | None:
+        return self._raw.read(size)
 
     def first(self, size: int) -> bytes:
         """The first `size` bytes, or as many as there are."""
@@ -144,12 +150,10 @@ def open_source(source: str | os.PathLike[str] | BinaryIO, limits: Limits) -> It
     if not isinstance(source, (str, os.PathLike)):
         yield Source(source, _stream_name(source), limits)
     elif source == STDIN:
-        if sys.stdin is None:
-            raise NotFoundInputError("The input cannot be read: standard input is closed.", where=STDIN)
-        yield Source(sys.stdin.buffer, STDIN, limits)
+        yield Source(_bytes_of(sys.stdin), STDIN, limits)
     else:
         path, skipped = Path(source), _NO_OTHERS
-        if path.is_dir():
+        if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where nobody may look, or a name is too long
             path, skipped = choose(path, lambda each: _head(each, limits))
         with _open(path) as raw:
             before = os.fstat(raw.fileno())
@@ -163,6 +167,15 @@ def _head(path: Path, limits: Limits) -> bytes:
     """The first bytes of a file's text."""
     with _open(path) as raw:
         return Source(raw, path.name, limits).peek(LOOK_BYTES)
+
+
+def _bytes_of(stdin: TextIO | None) -> BinaryIO:
+    """Standard input, where there is one."""
+    if stdin is None:
+        raise NotFoundInputError(
+            "Standard input is closed.", where=STDIN, do="Name a file, or send a trace into stepcrit."
+        )
+    return stdin.buffer
 
 
 def _open(path: Path) -> BinaryIO:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepcrit.report.safe import ascii_text, no_command
+from stepcrit.report.terminal import USUAL, columns
 from stepcrit.units import THIN
 
 NARROWEST = 20
@@ -39,10 +40,11 @@ class Screen:
     @classmethod
     def of(cls, stream: TextIO) -> Screen:
         """A stream as rich sees it: 80 columns unless a terminal; NO_COLOR, FORCE_COLOR and TERM=dumb hold."""
-        console = Console(file=stream, force_jupyter=False)
+        # told both sizes, rich reads neither COLUMNS nor LINES: it fails on some, and takes a dumb terminal for 80 wide
+        console = Console(file=stream, force_jupyter=False, width=columns(), height=100)
         color = console.is_terminal and console.color_system is not None and not console.no_color
-        width = console.width if console.is_terminal else 80
-        return cls(width or 80, getattr(stream, "encoding", None) or "utf-8", color)
+        width = columns() if console.is_terminal else USUAL
+        return cls(width, getattr(stream, "encoding", None) or "utf-8", color)
 
     @property
     def plain(self) -> bool:

@@ -6,13 +6,12 @@ import codecs
 import json
 import os
 import re
-import secrets
 from collections.abc import Callable
-from pathlib import Path
 
 from stepcrit.errors import OutputError, UsageError
 from stepcrit.model.section import Document
 from stepcrit.report import as_csv, as_json, markdown, text
+from stepcrit.report.drafts import put
 from stepcrit.report.safe import ascii_text, visible
 from stepcrit.report.screen import Screen
 
@@ -51,16 +50,16 @@ def write_output(rendered: bytes, target: str | os.PathLike[str]) -> None:
     Raises:
         OutputError: the path cannot be written; nothing was left behind.
     """
-    path = Path(target)
+    path = os.fspath(target)
     try:
-        _to_path(rendered, path)
+        put(rendered, path)
     except BrokenPipeError:
         raise
-    except OSError as err:
-        reason = err.strerror or str(err)
+    except (OSError, ValueError) as err:  # ValueError: no path at all, such as one with a NUL in it
+        reason = getattr(err, "strerror", None) or str(err)
         raise OutputError(
             f"cannot write {len(rendered)} bytes: {reason}",
-            where=str(path),
+            where=path,
             do="choose another path with -o, or make room",
         ) from err
 
@@ -87,22 +86,3 @@ def _json_escaped(document: str) -> str:
 def _escaped(cells: str) -> str:
     """Escapes alone: a sign spelled out as a quotation mark would end a cell."""
     return _FOREIGN.sub(lambda found: "".join(map(visible, found[0])), cells)
-
-
-def _to_path(rendered: bytes, path: Path) -> None:
-    """A device or a pipe is written to, never replaced; a file is replaced at once."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_bytes(rendered)
-        return
-    if path.is_dir():
-        raise IsADirectoryError(None, "it is a folder")
-    draft = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
-    try:
-        # "x": created by us or not at all, with the permissions any new file gets here
-        with draft.open("xb") as file:
-            file.write(rendered)
-        if path.exists():
-            draft.chmod(path.stat().st_mode & 0o7777)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -245,7 +245,7 @@ class Job:
     """A random loop on the simulator whose workers need `pace` times the loop's own time for a batch each."""
 
     def __init__(self, seed: int, pace: tuple[float, float], **overrides: int) -> None:
-        rng = Random(seed)  # noqa: S311 - a draw that comes back, no secret
+        rng = Random(seed)
         params = {**SCENARIO.draw(rng), "steps": STEPS, "produce_ns": 0, **overrides}
         own_ns = mean_period(truth.steps(simulate(SCENARIO.program(params, seed)), 0))
         params["produce_ns"] = int(own_ns * params["workers"] * rng.uniform(*pace))

@@ -175,7 +175,7 @@ def test_header_lists_after_the_events_are_not_events(read_text: Read) -> None:
 
 
 def test_keys_of_an_event_may_come_in_any_order(read_text: Read) -> None:
-    shuffler = random.Random(1)  # noqa: S311 - an order, not a secret
+    shuffler = random.Random(1)
     found = []
     for number in range(50):
         pairs = list(_event(number, args={"correlation": number}).items())

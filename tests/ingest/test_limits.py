@@ -99,7 +99,7 @@ def test_a_bomb_is_refused_in_little_memory(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_real_ratio_is_no_bomb() -> None:
-    noise = random.Random(1)  # noqa: S311 - seeded
+    noise = random.Random(1)
     pads = [f"{noise.random()}" * 170 for _ in range(500)]
     each = (json.dumps({**EVENT, "ts": n, "args": {"x": noise.choice(pads)}}).encode() for n in range(21_000))
     text = b"[" + b",".join(each) + b"]"

@@ -62,7 +62,7 @@ TEXT = json.dumps(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_one_damaged_byte_costs_at_most_two_events(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 - seeded on purpose
+    chance = random.Random(seed)
     first = TEXT.index('{"ph"')
     for _ in range(40):
         place = chance.randrange(first, len(TEXT) - 2)

@@ -66,7 +66,7 @@ def _whole_events(text: bytes) -> int:
 @pytest.mark.parametrize("cut", [1, 9, 10, 40, 100])
 @pytest.mark.parametrize("kind", PACKERS)
 def test_of_a_stream_that_stops_what_it_held_is_kept(kind: str, cut: int) -> None:
-    noise = random.Random(3)  # noqa: S311 - seeded; text that does not pack away to nothing
+    noise = random.Random(3)
     text = json.dumps([{**EVENT, "name": f"{noise.random()}"} for _ in range(3000)]).encode()
     data = PACKERS[kind](text)
     trace = read_trace(io.BytesIO(data[: len(data) - cut]), salvage=True)
@@ -79,7 +79,7 @@ def test_of_a_stream_that_stops_what_it_held_is_kept(kind: str, cut: int) -> Non
 
 
 def test_of_a_damaged_gzip_stream_what_came_before_is_kept() -> None:
-    noise = random.Random(3)  # noqa: S311 - seeded
+    noise = random.Random(3)
     text = json.dumps([{**EVENT, "name": f"{noise.random()}"} for _ in range(3000)]).encode()
     data = bytearray(gzip.compress(text))
     data[len(data) // 2] ^= 0xFF

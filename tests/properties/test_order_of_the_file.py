@@ -101,7 +101,7 @@ def test_calls_of_one_instant_are_launched_in_the_order_of_their_numbers() -> No
     first = shown(answers(understood(to_bytes(Written({}, events)))))
     for seed in range(5):
         mixed = list(events)
-        random.Random(seed).shuffle(mixed)  # noqa: S311 - no secret
+        random.Random(seed).shuffle(mixed)
         assert shown(answers(understood(to_bytes(Written({}, mixed))))) == first
 
 

@@ -32,7 +32,7 @@ def test_a_failure_leaves_the_old_file_and_no_draft(tmp_path: Path, monkeypatch:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OutputError) as caught:
         write_output(b"new", out)
     assert caught.value.where == str(out)

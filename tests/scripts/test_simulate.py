@@ -35,7 +35,7 @@ drawn = pytest.mark.parametrize(("name", "seed"), DRAWS)
 @cache
 def program_of(name: str, seed: int) -> Program:
     scenario = SCENARIOS[name]
-    params = scenario.draw(Random(seed)) if seed else None  # noqa: S311
+    params = scenario.draw(Random(seed)) if seed else None
     return scenario.program(params, seed)
 
 
