@@ -6,9 +6,12 @@ CORPUS := $(abspath ../shared/corpus)
 # Tests that need the shared corpus of real traces read this variable, and skip without it.
 STEPCRIT_CORPUS ?= $(wildcard $(CORPUS))
 export STEPCRIT_CORPUS
+# How long `make fuzz` goes on, and what else to tell it.
+SECONDS ?= 300
+FUZZ ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check bench validate golden clean
+.PHONY: help demo test lint types check bench validate fuzz golden clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +47,9 @@ bench: $(VENV)/.dev ## time and memory of load and analyze, as ratios of one run
 
 validate: $(VENV)/.dev ## predictions against changes that were really made; writes the table into README
 	$(BIN)/python scripts/validate.py --readme
+
+fuzz: $(VENV)/.dev ## inputs nobody would write, until SECONDS (300) are over; keeps what fails. FUZZ="--target reader"
+	$(BIN)/python -W error scripts/fuzz.py --seconds $(SECONDS) $(FUZZ)
 
 golden: $(VENV)/.dev ## write the golden files anew; review them as a diff
 	$(BIN)/python scripts/update_golden.py

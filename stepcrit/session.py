@@ -140,17 +140,21 @@ class Trace:
 
         Raises:
             UsageError: there is no such step.
+            UnusableInputError: the step takes no time.
         """
         return Graph(self.view(step))
 
     def view(self, step: str | int | None = None) -> StepGraph:
         """Like `graph`, without the user's face."""
         chosen = find_step(self.steps, step)
-        if step in (None, "median") and not chosen.elapsed_ns:
+        if not chosen.elapsed_ns:
+            is_all = step in (None, "median")
             raise UnusableInputError(
-                "nothing in this trace takes any time",
+                "nothing in this trace takes any time"
+                if is_all
+                else f"{chosen.label} takes no time: the step before it ends no earlier",
                 where=self.meta.source,
-                do="record at least one whole step",
+                do="record at least one whole step" if is_all else "ask for another step",
             )
         return StepGraph(self.raw, self.links, self.steps, chosen, self.built)
 

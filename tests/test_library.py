@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 
 import stepcrit as sc
+from tests.builders import event
+from tests.builders import trace as trace_of
 
 ROOT = Path(__file__).parents[1]
 TRACE = ROOT / "fixtures" / "simulated" / "item_sync.json.gz"
@@ -97,6 +99,26 @@ def test_unknown_step_is_an_error_that_lists_the_steps(trace: sc.Trace) -> None:
     with pytest.raises(sc.UsageError, match="no step 'nope'") as caught:
         trace.graph("nope")
     assert trace.steps[0].label in caught.value.do
+
+
+def test_step_that_takes_no_time_is_refused_by_name() -> None:
+    """Step 3 has only `small`, which runs beside the end of step 2's `big`: both end with `big`."""
+    # host  |la   | |lb   |
+    # s7      [big 3..........40]
+    #              [small 20..25]
+    events = [
+        event("user_annotation", "ProfilerStep#2", (0, 10)),
+        event("cuda_runtime", "cudaLaunchKernel", (1, 2), correlation=1),
+        event("user_annotation", "ProfilerStep#3", (10, 18)),
+        event("cuda_runtime", "cudaLaunchKernel", (11, 12), correlation=2),
+        event("kernel", "big", (3, 40), (0, 7), correlation=1, stream=7),
+        event("kernel", "small", (20, 25), (0, 7), correlation=2, stream=7),
+    ]
+    drawn = sc.Trace(trace_of(events), sc.Options())
+    assert [step.elapsed_ns > 0 for step in drawn.steps] == [True, False]
+    with pytest.raises(sc.InputError, match="ProfilerStep#3 takes no time"):
+        drawn.graph(3)
+    assert drawn.graph(2).critical_path().elapsed_ns == drawn.steps[0].elapsed_ns
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepcrit.errors import InternalError
+from stepcrit.errors import UnusableInputError
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array, freeze
 from stepcrit.model.graph import Graph, Note
 
@@ -45,7 +45,7 @@ def assemble(nodes: Nodes, edges: Edges, *, t0_ns: int, notes: Mapping[str, int]
         The graph, and for each old node index its new number.
 
     Raises:
-        InternalError: the edges form more than one cycle.
+        UnusableInputError: the edges form more than one cycle.
     """
     counted = dict(notes)
     edges = _without_repeats(edges)
@@ -107,7 +107,10 @@ def _by_search(nodes: Nodes, edges: Edges, notes: dict[str, int]) -> tuple[Int64
             keep = np.arange(len(edges.src)) != worst
             edges = Edges(edges.src[keep], edges.dst[keep], edges.kind[keep], edges.evidence[keep])
             notes[Note.CYCLE] = 1
-    raise InternalError("the dependency rules contradict each other in more than one place (cycles remain)")
+    raise UnusableInputError(
+        "what this trace records contradicts itself in more than one place: an activity would wait for itself",
+        do="look for correlation ids that several calls share, or record again",
+    )
 
 
 def _kahn(nodes: Nodes, edges: Edges) -> Int64Array:

@@ -97,7 +97,7 @@ def build_graph(
     t0 = int(nodes.start_ns.min(initial=2**62)) if len(nodes) else 0
     graph, number = assemble(nodes, _edge_table(edges), t0_ns=t0, notes=claims.notes)
     arrivals = observe(graph)
-    late = [] if scene.rules.strict else _timing_edges(scene, graph, arrivals, device, len(threads.lane))
+    late = [] if scene.rules.strict else _timing_edges(scene, graph, arrivals, device, number)
     if late:
         claims.notes[Note.TIMING] += len(late)
         graph, number = assemble(nodes, _edge_table(edges + late), t0_ns=t0, notes=claims.notes)
@@ -231,10 +231,14 @@ def _edge_table(edges: list[Edge]) -> Edges:
 
 
 def _timing_edges(
-    scene: Scene, graph: Graph, arrivals: Arrivals, device: DeviceNodes, host_count: int
+    scene: Scene, graph: Graph, arrivals: Arrivals, device: DeviceNodes, number: Int64Array
 ) -> list[Edge]:
-    """E4t: an unexplained wait that ends just after another queue's activity ended (methods B.7)."""
+    """E4t: an unexplained wait that ends just after another queue's activity ended (methods B.7).
+
+    Only what the graph orders before it: instants at one time would each wait for the other.
+    """
     rules, events = scene.rules, scene.events
+    host_count = len(number) - len(device.row)
     late = np.flatnonzero(
         (arrivals.gap_ns > rules.timing_gap_ns) & (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1)
     )
@@ -247,6 +251,7 @@ def _timing_edges(
             if queue.lane != graph.lane[node]
             and (src := queue.last_to_end_by(start)) >= 0
             and events.end_ns[src] >= start - rules.timing_near_ns
+            and number[device.ending_by(src, start) + host_count] < node
         ]
         if near:
             src = max(near, key=lambda r: (int(events.end_ns[r]), r))

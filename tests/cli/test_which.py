@@ -66,6 +66,9 @@ def test_trace_of_the_project_goes_before_the_last(place: Path, capsys: pytest.C
         ('[check]\ntraces = "*.json"', "names no trace that is there"),
         ("[check]\ntraces = [1]", "is no list of paths"),
         ("[check\n", "cannot be read"),
+        pytest.param("a = " + "[" * 5000, "cannot be read: it is nested too deeply", id="lists in lists"),
+        pytest.param("a = " + "{b=" * 5000, "cannot be read: it is nested too deeply", id="tables in tables"),
+        pytest.param("a = " + "9" * 5000, "cannot be read", id="a number of 5000 digits"),
         ('[check]\ntraces = ["/nosuch/**", "\\u0000"]', "names no trace"),
         ('[check]\ntraces = "/**"', "names several traces"),  # and is not searched to its end
     ],

@@ -593,6 +593,23 @@ def test_timing_rule_never_looks_at_another_device() -> None:
     assert Drawn([*events, kernel("a", 5, 50, 1, device=1)]).edges(EdgeKind.EVENT) == set()
 
 
+def test_timing_rule_lets_no_two_instants_wait_for_each_other() -> None:
+    """Activities of no length at one time on two queues, twice: one of each pair may wait for the other."""
+    calls = [
+        op("op", 0, 40),
+        call("la", 2, 4, 1),
+        call("lb", 5, 6, 2),
+        call("lc", 7, 8, 3),
+        call("ld", 9, 10, 4),
+    ]
+    instants = [kernel("a", 50, 50, 1), kernel("b", 50, 50, 2, stream=20)]
+    instants += [kernel("c", 90, 90, 3, stream=30), kernel("d", 90, 90, 4, stream=40)]
+    drawn = Drawn([*calls, *instants])
+    pairs = {tuple(sorted(edge[:2])) for edge in drawn.edges(EdgeKind.EVENT)}
+    assert len(drawn.edges(EdgeKind.EVENT)) == len(pairs) == 2
+    assert drawn.notes == {"dependency inferred from timing only": 2}
+
+
 # --- launch points -----------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from stepcrit.errors import UsageError
 from stepcrit.graph.select import Selection, select
 from stepcrit.graph.selector import Selector, parse_selector
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.link.patterns import PATTERN_SECONDS, near_names
+from stepcrit.link.patterns import PATTERN_SECONDS, found_by, near_names
 from stepcrit.session import Options, Trace
 from tests.builders import event, trace
 
@@ -153,6 +153,28 @@ def test_time_limit_is_for_all_names_together(monkeypatch: pytest.MonkeyPatch) -
     view = view_of(*(op(name, 2 * i, 2 * i + 1) for i, name in enumerate(names)))
     with pytest.raises(UsageError, match="too long"):
         select(view, parse_selector("re:^(a|a|aa)+$"))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a{99999999}", "(a{999}){999}", "((a{99}){99}){99}", "a{0,99999999}", "a{" + "9" * 3000 + "}"]
+)
+def test_pattern_that_would_fill_memory_is_wrong_use(pattern: str) -> None:
+    with pytest.raises(UsageError, match="repeats too often"):
+        found(f"re:{pattern}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("^g.{2}m$", {"gemm"}),
+        ("m{2}", {"gemm"}),
+        ("(e.){2,3}", {"elementwise"}),
+        (r"(.{9}){1}", {"elementwise"}),
+    ],
+)
+def test_pattern_may_count(pattern: str, names: set[str]) -> None:
+    every = ("elementwise", "gemm")
+    assert {name for name, is_found in zip(every, found_by(every, pattern), strict=True) if is_found} == names
 
 
 def test_deeply_nested_pattern_is_wrong_use() -> None:

@@ -383,3 +383,21 @@ def test_what_the_trace_cannot_answer_is_refused_with_a_way_out(
     with pytest.raises(UsageError) as refusal:
         steps(*loop(3), **options)
     assert (refusal.value.what, refusal.value.do) == (what, do)
+
+
+@pytest.mark.parametrize("option", ["step_regex", "optimizer_regex"])
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        ("^(a|a|aa)+$", "takes too long"),
+        ("(", "not a regular expression"),
+        ("(" * 3000, "nested too deeply"),
+        ("(" * 5000, "characters"),
+    ],
+)
+def test_pattern_that_cannot_be_used_is_wrong_use_in_limited_time(
+    monkeypatch: pytest.MonkeyPatch, option: str, pattern: str, says: str
+) -> None:
+    monkeypatch.setattr("stepcrit.link.patterns.PATTERN_SECONDS", 0.2)
+    with pytest.raises(UsageError, match=says):
+        steps(host("a" * 60 + "!", 0, 10), host("b", 10, 12), **{option: pattern})

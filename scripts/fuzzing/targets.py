@@ -1,0 +1,14 @@
+"""Every target, by name."""
+
+from __future__ import annotations
+
+from fuzzing.answering import ANSWERS
+from fuzzing.argv import ARGV
+from fuzzing.asking import CONFIG_AND_WORDS
+from fuzzing.judge import Target
+from fuzzing.reading import PACKED, READER
+from fuzzing.sinks import SINKS
+
+TARGETS: dict[str, Target] = {
+    target.name: target for target in (READER, PACKED, ANSWERS, SINKS, CONFIG_AND_WORDS, ARGV)
+}
