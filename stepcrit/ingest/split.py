@@ -10,8 +10,8 @@ import msgspec
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\r\n,\]}]*")
-# A lone quote, last, is a string that the text does not finish.
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
+# A lone quote, last, is a string that the text does not finish. Brackets come in runs: hostile text is full of them.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]+|[\]}]+|"', re.DOTALL)
 _OPEN = b"[{"
 _CLOSE = b"]}"
 
@@ -98,14 +98,14 @@ def _container_end(text: bytes, start: int) -> int:
     """Find the bracket that closes the one at `start`; which kind it is, the decoder will check."""
     depth = 0
     for token in _TOKEN.finditer(text, start):
-        mark = text[token.start()]
+        mark, length = text[token.start()], token.end() - token.start()
         if mark in _OPEN:
-            depth += 1
+            depth += length
         elif mark in _CLOSE:
-            depth -= 1
-            if not depth:
-                return token.end()
-        elif token.end() - token.start() == 1:
+            if depth <= length:
+                return token.start() + depth
+            depth -= length
+        elif length == 1:
             return -1
     return -1
 
@@ -131,15 +131,15 @@ def without_depth(text: bytes, limit: int) -> bytes:
     kept: list[bytes] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):
-        mark = text[token.start()]
+        mark, length = text[token.start()], token.end() - token.start()
         if mark in _OPEN:
-            if depth == limit:
-                kept.append(text[start : token.start()] + b"null")
-            depth += 1
+            if depth <= limit < depth + length:
+                kept.append(text[start : token.start() + limit - depth] + b"null")
+            depth += length
         elif mark in _CLOSE:
-            depth -= 1
-            if depth == limit:
-                start = token.end()
+            depth -= length
+            if depth <= limit < depth + length:
+                start = token.end() - (limit - depth)
     return b"".join(kept) + text[start:]
 
 

@@ -53,13 +53,22 @@ class Window:
         left = len(self.text) - self.at
         if left > self._largest:
             raise over("value", "One value of the JSON is larger than is allowed", self._largest)
-        block = b"" if self.at_end else self._read(max(self.chunk_bytes - left, left, 1))
-        self.at_end = not block
+        block = self._block(max(self.chunk_bytes - left, left, 1))
         self._lines += self.text.count(b"\n", 0, self.at)
         self.text = self.text[self.at :] + block
         self._offset += self.at
         self.at = 0
         return bool(block)
+
+    def _block(self, size: int) -> bytes:
+        """The next `size` bytes, in as many pieces as they come, or all there are."""
+        pieces: list[bytes] = []
+        while size > 0 and not self.at_end:
+            piece = self._read(size)
+            self.at_end = not piece
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
 
     def peek(self) -> bytes:
         """Move over white space and return the next byte, or nothing at the end."""

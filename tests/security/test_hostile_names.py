@@ -250,7 +250,7 @@ def test_a_refusal_repeats_and_does_nothing(
 def test_every_part_of_a_refusal_is_made_harmless(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise ForeignInputError(f"what {TYPED}", where=f"where {TYPED}", do=f"do {TYPED}")
 
     monkeypatch.setattr("stepcrit.session.read_trace", refuse)

@@ -24,7 +24,7 @@ def guard(event, args):
         os._exit(99)
 
 sys.addaudithook(guard)
-from stepcrit.cli.main import main
+from stepcrit.__main__ import main
 main()
 """
 """The command under an audit hook: Python itself reports each attempt, however it is made."""
