@@ -130,7 +130,7 @@ def test_a_package_that_is_broken_is_the_installations_fault_and_a_module_of_our
     (tmp_path / "broken.py").write_text(f"raise {raised}\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "broken", raising=False)
-    monkeypatch.setattr(stepcrit.session, "read_trace", lambda *_: __import__("broken"))
+    monkeypatch.setattr(stepcrit.session, "read_trace", lambda *_, **__: __import__("broken"))
     assert run(list(ASKED["doctor"])) == code
     captured = capsys.readouterr()
     assert captured.out == ""
