@@ -184,11 +184,14 @@ def test_input_is_the_same_from_a_path_a_folder_a_stream_and_stdin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = PATH.read_bytes()
-    shutil.copy(PATH, tmp_path / "t.json.gz")
+    folder = tmp_path / "one"
+    folder.mkdir()
+    shutil.copy(PATH, folder / "t.json.gz")
+    (folder / ".hidden.json").write_bytes(data)
     (tmp_path / "plain.txt").write_bytes(gzip.decompress(data))
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
     expected = shown(told(), ("json",))  # on screen stands the name of the file
-    ways = (PATH, str(PATH), tmp_path / "t.json.gz", tmp_path / "plain.txt", tmp_path, io.BytesIO(data), "-")
+    ways = (PATH, str(PATH), folder / "t.json.gz", tmp_path / "plain.txt", folder, io.BytesIO(data), "-")
     for way in ways:
         assert shown(answers(load(way)), ("json",)) == expected, way
 
