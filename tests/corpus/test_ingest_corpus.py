@@ -202,8 +202,8 @@ def _check_table(trace: RawTrace) -> None:
     assert len(events) == begun
     assert (events.end_ns >= events.start_ns).all()
     assert events.start_ns[~events.is_kind(EventKind.PROFILER)].min(initial=0) == 0
-    key = np.lexsort((events.order, -events.end_ns, events.start_ns))
-    assert (key == np.arange(len(events))).all()
+    key = list(zip(events.start_ns.tolist(), (-events.end_ns).tolist(), strict=True))
+    assert key == sorted(key)
     assert len(set(events.order.tolist())) == len(events)
     assert events.lane.max(initial=NONE) < len(events.lanes)
     assert len(set(events.lanes)) == len(events.lanes)
