@@ -32,6 +32,8 @@ class Arguments(msgspec.Struct, gc=False):
     old_nbytes: Number = msgspec.field(default=NONE, name="Bytes")
     size: Number = NONE
     stream: Number = NONE
+    sycl_queue: Number = msgspec.field(default=NONE, name="sycl queue")
+    l0_queue: Number = msgspec.field(default=NONE, name="l0 queue")
     device: Number = NONE
     stack: str = msgspec.field(default="", name="Call stack")
     module: str = msgspec.field(default="", name="Module Hierarchy")

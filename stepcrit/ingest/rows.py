@@ -260,13 +260,14 @@ class RowCollector:
         correlation = int64_column([arg.correlation for arg in args], self._lost("correlation"))
         npu_correlation = int64_column([arg.npu_correlation for arg in args], self._lost("correlation_id"))
         return {
-            "correlation": np.where(correlation == NONE, npu_correlation, correlation),
+            # CUPTI and roctracer call the correlation that they do not know 0.
+            "correlation": np.where(correlation > 0, correlation, npu_correlation),
             "external_id": np.where(external == NONE, old_external, external),
             "python_id": int64_column([arg.python_id for arg in args]),
             "seq": int64_column([arg.seq for arg in args], self._lost("Sequence number")),
             "nbytes": int64_column([_nbytes(arg) for arg in args]),
             # On host calls a stream is a HIP handle in hexadecimal: no loss.
-            "stream": int64_column([arg.stream for arg in args]),
+            "stream": int64_column([_queue(arg) for arg in args]),
             "device": int64_column([arg.device for arg in args]),
         }
 
@@ -277,6 +278,13 @@ class RowCollector:
             self.dropped[unusable(argument)] += lost
 
         return count
+
+
+def _queue(arg: Arguments) -> Number:
+    """The queue under the first of its names that is there: XPU has no streams."""
+    if arg.stream != NONE:
+        return arg.stream
+    return arg.l0_queue if arg.sycl_queue == NONE else arg.sycl_queue
 
 
 def _nbytes(arg: Arguments) -> Number:

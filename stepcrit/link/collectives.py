@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stepcrit.model.arguments import LARGEST, whole, words
 from stepcrit.model.arrays import NONE
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventTable
@@ -56,13 +57,13 @@ def _collective(events: EventTable, links: Links, row: int) -> Collective:
         args, source = _record_around(events, links, row), "record"
     if "Collective name" not in args:
         return Collective(row, "", "", NONE, NONE, NONE, "", "")
-    dtype = str(args.get("dtype", ""))
-    group = args.get("Process Group Name", args.get("Process Group ID", ""))
+    dtype = words(args, "dtype")
+    group = words(args, "Process Group Name") or words(args, "Process Group ID")
     return Collective(
         row,
-        str(args["Collective name"]),
-        str(group),
-        _number(args, "Group size"),
+        words(args, "Collective name"),
+        group,
+        whole(args, "Group size"),
         _bytes(args, "In msg nelems", dtype),
         _bytes(args, "Out msg nelems", dtype),
         dtype,
@@ -82,10 +83,5 @@ def _record_around(events: EventTable, links: Links, row: int) -> Mapping[str, A
 
 
 def _bytes(args: Mapping[str, Any], key: str, dtype: str) -> int:
-    count, size = _number(args, key), 1 if dtype.startswith("Float8") else DTYPE_BYTES.get(dtype, NONE)
-    return count * size if count >= 0 and size > 0 else NONE
-
-
-def _number(args: Mapping[str, Any], key: str) -> int:
-    value = args.get(key, NONE)
-    return value if isinstance(value, int) else NONE
+    count, size = whole(args, key), 1 if dtype.startswith("Float8") else DTYPE_BYTES.get(dtype, NONE)
+    return count * size if count >= 0 and size > 0 and count * size < LARGEST else NONE

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
 from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, Around, classify
 from stepcrit.link.launches import link_launches
 from stepcrit.link.nesting import Nesting, inherit, nest
+from stepcrit.link.operators import adopted_calls
 from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.source import link_source
 from stepcrit.link.stepmarks import rows_named, step_marks
@@ -32,10 +34,9 @@ def link(trace: RawTrace, rules: ClassRules = NO_RULES) -> Links:
     in_optimizer = _range_around(events, host, OPTIMIZER_STEP)
     in_input = _range_around(events, host, INPUT)
     source = link_source(events, host)
-    op, in_optimizer, frame, module = (
-        _through_launch(column, launch)
-        for column in (op, in_optimizer, source.frame, source.module.astype(np.int64))
-    )
+    columns = (op, in_optimizer, source.frame, source.module.astype(np.int64))
+    _adopt(columns, *adopted_calls(events, op))
+    op, in_optimizer, frame, module = (_through_launch(column, launch) for column in columns)
     work, rules_used = classify(events, launch, Around(op, in_optimizer, in_input), rules)
     links = Links(
         launch,
@@ -70,6 +71,12 @@ def _range_around(events: EventTable, host: Nesting, pattern: re.Pattern[str]) -
     """For each host row the nearest range around it (itself included) whose name matches."""
     own = np.where(rows_named(events, pattern), np.arange(len(events)), NONE)
     return inherit(own, host.parent, host.depth)
+
+
+def _adopt(columns: Sequence[Int64Array], calls: Int64Array, operators: Int64Array) -> None:
+    """Calls take what they lack from the operators that they name."""
+    for column in columns:
+        column[calls] = np.where(column[calls] < 0, column[operators], column[calls])
 
 
 def _through_launch(column: Int64Array, launch: Int64Array) -> Int64Array:

@@ -232,11 +232,17 @@ def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step,
         end = max(end, start)
         label = window.label
         count = len(view.device) if window.is_capture else len(rows)
-        place = (window.start_ns, window.end_ns, start, end, window.lane)
+        place = (window.start_ns, _host_reach(view, window), start, end, window.lane)
         marks = (_update_of(view, window), previous is not None, window.is_capture)
         steps.append(Step(i, label, *place, count, *marks))
         previous = end
     return tuple(steps)
+
+
+def _host_reach(view: _View, window: Window) -> int:
+    """The end of the host's work in a window; that of a whole capture is all threads', not only the busiest one's."""
+    ops = view.events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
+    return int(view.events.end_ns[ops].max(initial=window.end_ns)) if window.is_capture else window.end_ns
 
 
 def _backlog_end(view: _View) -> int:

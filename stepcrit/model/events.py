@@ -94,7 +94,7 @@ class EventTable:
         name: index into `names`.
         start_ns, end_ns: ns since the trace's origin; end >= start.
         lane: index into `lanes`.
-        correlation: launch <-> device id, -1 when absent.
+        correlation: launch <-> device id, -1 when absent or 0.
         external_id: op id, -1 when absent.
         seq: autograd sequence number, -1 when absent.
         nbytes: bytes moved by a copy or memset, -1 when absent.

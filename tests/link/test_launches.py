@@ -78,10 +78,6 @@ def test_calls_without_a_correlation_own_nothing() -> None:
     assert launches(table([call("c", 1, 2), device("k", 9, corr=0)])) == {"k": None}
 
 
-def test_correlation_zero_is_a_correlation() -> None:
-    assert launches(table([call("c", 1, 2, corr=0), device("k", 9, corr=0)])) == {"k": "c"}
-
-
 def test_driver_call_inside_the_runtime_call_of_its_correlation_owns_nothing() -> None:
     events = table(
         [call("cudaLaunchKernel", 1, 6, corr=3), call("cuLaunchKernel", 2, 3, corr=3, cat="cuda_driver"), device("k", 9, corr=3)]

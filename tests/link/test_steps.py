@@ -213,6 +213,14 @@ def test_whole_capture_leaves_out_the_profilers_own_closing_synchronize() -> Non
         assert (step.used, step.opens_at_boundary) == (True, False)
 
 
+def test_the_host_window_of_a_whole_capture_holds_the_work_of_every_thread() -> None:
+    chrome = [host(f"op{n}", 4 * n, 4 * n + 3, cat="cpu_op") for n in range(5)]
+    (step,) = steps(*chrome, host("backward", 30, 60, tid=2, cat="cpu_op"), *launched(10, 20, 90, 1))
+    assert (step.host_start_ns, step.host_end_ns, step.end_ns) == (0, 60_000, 90_000)
+    (alone,) = steps(*chrome, host("backward", 30, 60, tid=2, cat="cpu_op"), boundary=Boundary.HOST)
+    assert (alone.host_end_ns, alone.end_ns) == (60_000, 19_000)
+
+
 def test_whole_capture_counts_every_launched_activity_and_needs_orphans_too() -> None:
     raw = trace([host("aten::mm", 5, 30, cat="cpu_op"), *launched(10, 20, 40, 1), kernel(0, 4, 77, "orphan")])
     links = link(raw)

@@ -11,6 +11,7 @@ import numpy as np
 from stepcrit.graph.claims import Claims, DeviceClaim
 from stepcrit.graph.scene import Queue, Scene, calls
 from stepcrit.link.api import CallRole
+from stepcrit.model.arguments import whole, words
 from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind
 from stepcrit.model.graph import EdgeKind, Evidence, Note
@@ -48,13 +49,13 @@ def sync_records(scene: Scene) -> Iterator[SyncRecord]:
         args = events.args.get(row, {})
         correlation = int(events.correlation[row])
         yield SyncRecord(
-            str(args.get("cuda_sync_kind", events.name_of(row))),
+            words(args, "cuda_sync_kind") or events.name_of(row),
             scene.call_of.get(correlation, NONE),
             correlation,
-            _number(args, "device", events.lane_of(row).device),
+            whole(args, "device", events.lane_of(row).device),
             _stream(args, "stream"),
             _stream(args, "wait_on_stream"),
-            _number(args, "wait_on_cuda_event_record_corr_id", NONE),
+            whole(args, "wait_on_cuda_event_record_corr_id") or NONE,
         )
 
 
@@ -159,12 +160,7 @@ def _queue_issued_to(scene: Scene, device: int, at_ns: int) -> Queue | None:
     return max(known, key=lambda item: item[:2])[2] if known else None
 
 
-def _number(args: Mapping[str, Any], key: str, default: int) -> int:
-    value = args.get(key, default)
-    return value if isinstance(value, int) else default
-
-
 def _stream(args: Mapping[str, Any], key: str) -> int:
     """A stream number; -1 and its unsigned spelling both mean unknown."""
-    value = _number(args, key, NONE)
+    value = whole(args, key)
     return NONE if value in (NONE, 2**32 - 1) else value
