@@ -109,7 +109,8 @@ def test_b154_events_of_one_span_nest_alike_whatever_the_files_order_is() -> Non
     """Ids ascend as ranges begin, so the lower one is outside; without ids the name decides."""
     for ids, outer in (((7, 8), "b"), ((8, 7), "a"), ((None, None), "a")):
         both = [
-            op(name, 0, 50, **({"External id": n} if n else {})) for name, n in zip("ba", ids, strict=True)
+            {**op(name, 0, 50), "args": {"External id": n} if n else {}}
+            for name, n in zip("ba", ids, strict=True)
         ]
         for order in (both, both[::-1]):
             found = trace(order)
