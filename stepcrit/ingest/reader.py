@@ -79,7 +79,8 @@ def _read(source: Source, chunk_bytes: int, limits: Limits, *, salvage: bool) ->
         if collected.count > limits.events:
             raise over("events", "There are more events than are allowed", limits.events)
     if source.log.error and not collected.count:
-        raise source.log.error
+        is_known = sniff.form_of_keys(document.keys)
+        raise sniff.foreign(dict.fromkeys(document.keys, b""), b"", ()) if is_known else source.log.error
     tables = build_tables(collected)
     if not _is_trace(document, collected, tables.events):
         raise sniff.foreign(document.header, document.sample, tables.events.cats)

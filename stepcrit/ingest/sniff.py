@@ -115,13 +115,18 @@ def foreign(header: Mapping[str, bytes], sample: bytes, categories: Collection[s
     return ForeignInputError(f"The input is {what}.", do=_RECORD)
 
 
+def form_of_keys(keys: Collection[str]) -> str:
+    """Which known other format has such top-level keys, or ""; also where its values cannot be read."""
+    return next((form for named, form in _HEADER_FORMS if named <= set(keys)), "")
+
+
 def _form_of_header(header: Mapping[str, bytes]) -> str:
     """What an object without events is."""
     if b"speedscope" in header.get("$schema", b""):
         return "a speedscope profile"
-    for keys, form in _HEADER_FORMS:
-        if keys <= header.keys():
-            return form
+    form = form_of_keys(header)
+    if form:
+        return form
     if header and all(_is_list_of_text(value) for value in header.values()):
         return "a map from operators to kernels (TraceLens)"
     if "traceEvents" in header or not header:

@@ -38,11 +38,12 @@ _TOLD = {
 
 
 class UnpackError(Exception):
-    """A frame is damaged; `sound` is what it held before its damage."""
+    """A frame is damaged: `sound` is what it held before, `lost_bytes` how much of the input nothing came of."""
 
-    def __init__(self, sound: bytes) -> None:
+    def __init__(self, sound: bytes, lost_bytes: int) -> None:
         super().__init__()
         self.sound = sound
+        self.lost_bytes = lost_bytes
 
 
 class Engine(Protocol):
@@ -96,14 +97,14 @@ class Frames:
             return b""
         is_dry = False
         if self._engine.is_hungry and not self._pending:
-            self._pending = self._raw(_BLOCK_BYTES)
+            self._pending = self._raw(self._kind.block_bytes)
             is_dry = not self._pending
         block, self._pending = self._pending, b""
         self._has_begun = self._has_begun or bool(block)
         try:
             out = self._engine.feed(block, size)
         except UnpackError as error:
-            self._give_up(Harm.PACK_BAD)
+            self._give_up(Harm.PACK_BAD, error.lost_bytes)
             return error.sound
         if is_dry and not out and self._engine.after is None:
             self._is_over = True
@@ -122,11 +123,10 @@ class Frames:
         elif self._kind.begins(self._pending):
             self._engine = self._kind()
         else:
-            self._give_up(Harm.PACK_AFTER)
+            self._give_up(Harm.PACK_AFTER, len(self._pending))
 
-    def _give_up(self, harm: Harm) -> None:
-        """Read to the end of the input, so that it is known how much is lost."""
-        lost = len(self._pending)
+    def _give_up(self, harm: Harm, lost: int) -> None:
+        """Read to the end of the input, so that it is known how much is lost besides what is known to be."""
         while block := self._raw(_BLOCK_BYTES):
             lost += len(block)
         self._tell(harm)
@@ -144,6 +144,7 @@ class _Inflate:
     """One member of a gzip file (RFC 1952); length and checksum are verified."""
 
     words = "gzip"
+    block_bytes = 1 << 16
     padding = b"\0"
 
     def __init__(self) -> None:
@@ -168,27 +169,28 @@ class _Inflate:
         try:
             out = self._z.decompress(block, size)
         except zlib.error as error:
-            raise UnpackError(_until_damage(sound, block)) from error
+            raise UnpackError(*_until_damage(sound, block)) from error
         self.after = self._z.unused_data if self._z.eof else None
         self._left = b"" if self._z.eof else self._z.unconsumed_tail
         return out
 
 
-def _until_damage(sound: Any, block: bytes) -> bytes:
-    """What a block holds before its damage, a byte at a time: once an input, not once a block."""
-    out = bytearray()
+def _until_damage(sound: Any, block: bytes) -> tuple[bytes, int]:
+    """What a block holds before its damage, and how much is left; a byte at a time, but once an input."""
+    out, place = bytearray(), 0
     try:
         for place in range(len(block)):
             out += sound.decompress(block[place : place + 1])
     except zlib.error:
         pass
-    return bytes(out)
+    return bytes(out), len(block) - place
 
 
 class _Zstd:
     """One zstd frame (RFC 8878)."""
 
     words = "zstd"
+    block_bytes = 1 << 12  # of a damaged block nothing is had
     padding = b""
 
     def __init__(self) -> None:
@@ -212,7 +214,7 @@ class _Zstd:
         try:
             out: bytes = self._z.decompress(block, size)
         except self._error as error:
-            raise UnpackError(b"") from error  # a block is at most 128 KiB of text: no more is lost
+            raise UnpackError(b"", len(block)) from error  # what this block might have given is lost with it
         self.after = self._z.unused_data if self._z.eof else None
         return out
 

@@ -80,6 +80,11 @@ def test_bytes_of_another_kind_are_named(
     assert "\n" not in caught.value.what + caught.value.do
 
 
+def test_a_damaged_file_of_another_kind_is_named_by_its_keys(read_text: Read) -> None:
+    with pytest.raises(ForeignInputError, match="rocprofv3"):
+        read_text(b'{"rocprofiler-sdk-tool":[{"strings":{"f":"\xa0" "}}]}')
+
+
 @pytest.mark.parametrize(("document", "word"), DOCUMENTS, ids=[case[1][:20] for case in DOCUMENTS])
 @pytest.mark.parametrize("chunk_bytes", [5, 1 << 20])
 def test_json_of_another_kind_is_named(read_text: Read, document: Any, word: str, chunk_bytes: int) -> None:

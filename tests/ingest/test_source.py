@@ -93,6 +93,17 @@ def test_of_a_damaged_gzip_stream_what_came_before_is_kept() -> None:
     assert "gzip -t" in caught.value.do
 
 
+@pytest.mark.parametrize("kind", PACKERS)
+def test_input_that_cannot_be_unpacked_is_lost_also_in_the_block_that_fails(kind: str) -> None:
+    noise = random.Random(4)
+    text = json.dumps([{**EVENT, "name": f"{noise.random()}"} for _ in range(400)]).encode()
+    data = bytearray(PACKERS[kind](text))
+    start = len(data) // 5
+    data[start : start + 64] = bytes(64)
+    with pytest.raises(BrokenInputError, match=r"\d\d% of the input cannot be used|stream is damaged"):
+        read_trace(io.BytesIO(bytes(data)))
+
+
 def test_a_wrong_checksum_is_told_and_the_text_kept() -> None:
     data = bytearray(gzip.compress(TEXT))
     data[-6] ^= 0xFF
