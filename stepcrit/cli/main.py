@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, whatif
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
-from stepcrit.errors import InternalError, StepcritError, UsageError
+from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text
 
 INTERRUPTED = 130
@@ -89,6 +89,11 @@ def _own(error: Exception) -> StepcritError:
     """Any other error as one of ours: mostly a bug, an AssertionError being one that a check found."""
     if isinstance(error, ImportError):
         return _unloadable(error)
+    if isinstance(error, MemoryError):
+        return LimitInputError(
+            "There is not enough memory for this trace.",
+            do="Record fewer steps, or run where there is more memory (a trace needs about twice its JSON text).",
+        )
     if isinstance(error, AssertionError):
         return InternalError(f"a check inside stepcrit failed: {error}", do=DEBUG)
     return InternalError(f"{type(error).__name__}: {error}", do=DEBUG)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from stepcrit.cli.main import run
+from stepcrit.ingest.limits import NAME_CHARS
 from tests.faults.conftest import TRACE
 from tests.faults.nursery import Nursery
 
@@ -53,10 +55,14 @@ def test_a_name_of_a_megabyte_is_cut_where_people_read(
         assert "…" in out
 
 
-def test_a_machine_gets_the_whole_name(long_named: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_gets_as_much_of_a_name_as_is_kept(
+    long_named: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["analyze", str(long_named), "--json"]) == 0
     named = {row["name"] for row in json.loads(capsys.readouterr().out)["data"]["operators"]}
-    assert "aten::" + "m" * MEGABYTE in named
+    (kept,) = [name for name in named if name.startswith("aten::mmmm")]
+    assert len(kept) == NAME_CHARS
+    assert re.fullmatch(r"aten::m{65000,}… [0-9a-f]{16}", kept)
 
 
 def test_a_refusal_about_a_long_name_is_short(long_named: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,3 +107,14 @@ def test_thousands_of_long_names_are_held_once(nursery: Nursery, tmp_path: Path)
     done = nursery.run("analyze", str(path), limits={"RLIMIT_AS": room})
     assert (done.code, done.err) == (0, b"")
     assert len(done.out) < SCREENFUL
+
+
+def test_too_little_memory_is_a_limit_and_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def greedy(*_: object, **__: object) -> None:
+        bytearray(1 << 62)
+
+    monkeypatch.setattr("stepcrit.session.read_trace", greedy)
+    assert run(["analyze", "t.json"]) == 3
+    assert capsys.readouterr().err.startswith("error SC307: There is not enough memory")
