@@ -11,7 +11,7 @@ SECONDS ?= 300
 FUZZ ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check bench validate fuzz golden clean
+.PHONY: help demo test lint types coverage check bench validate fuzz golden clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,11 @@ lint: $(VENV)/.dev ## style, size budgets, import direction
 types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy
 
+coverage: $(VENV)/.dev ## branch coverage of reading, linking and the graph; fails under 95 %
+	$(BIN)/python -m pytest -n 2 -q tests/ingest tests/link tests/graph tests/known_bugs tests/golden tests/cli \
+	  --cov=stepcrit.ingest --cov=stepcrit.link --cov=stepcrit.graph --cov-branch \
+	  --cov-report=term:skip-covered --cov-fail-under=95
+
 check: lint types test ## everything CI runs
 
 bench: $(VENV)/.dev ## time and memory of load and analyze, as ratios of one run
@@ -55,4 +60,4 @@ golden: $(VENV)/.dev ## write the golden files anew; review them as a diff
 	$(BIN)/python scripts/update_golden.py
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist
