@@ -8,8 +8,8 @@ Keeps:    without any device row the device was not recorded, which is not the s
 
 from __future__ import annotations
 
-from stepcrit.link.steps import LOST_WORK
 from stepcrit.link.unserved import LaunchCalls, launch_calls
+from stepcrit.link.whole import LOST_WORK
 from stepcrit.model.arrays import BoolArray
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.links import Links

@@ -97,7 +97,7 @@ def of_reading(meta: TraceMeta) -> tuple[Finding, ...]:
 
 def _code_of(harm: Harm) -> str:
     """Repaired, lost, or the input itself stops or is damaged."""
-    if harm in (Harm.CUT, Harm.PACK_CUT, Harm.PACK_BAD):
+    if harm.is_cut:
         return "L105"
     return "L104" if harm.is_loss else "L103"
 

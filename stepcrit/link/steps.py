@@ -18,20 +18,13 @@ from stepcrit.link.classify import INPUT, OPTIMIZER_STEP
 from stepcrit.link.microbatch import microbatches
 from stepcrit.link.steady import steady_window
 from stepcrit.link.stepmarks import PROFILER_STEP, rows_named
-from stepcrit.link.unserved import launch_calls
+from stepcrit.link.whole import INCOMPLETE, LOST_WORK, judge
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Steady, Step, Steps
 
 CAPTURE = "whole capture"
-
-FEW = 0.5
-"""A step with less than this share of the usual number of device activities is incomplete."""
-
-
-LOST_WORK = "device work lost"
-"""How the reason begins why a step without its device work is not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +58,10 @@ class _View:
     optimizer: Int64Array  # Optimizer.step ranges in time order
 
 
-def find_steps(events: EventTable, links: Links, options: StepOptions | None = None) -> Steps:
-    """Find the steps of a linked trace.
+def find_steps(
+    events: EventTable, links: Links, options: StepOptions | None = None, *, is_cut: bool = False
+) -> Steps:
+    """Find the steps of a linked trace; of a file that was cut off (`is_cut`) the last one is not whole.
 
     Raises:
         UsageError: the update boundary was asked for and no optimizer range is in the trace, or a
@@ -79,7 +74,7 @@ def find_steps(events: EventTable, links: Links, options: StepOptions | None = N
     if boundary == Boundary.UPDATE and source != "optimizer" and _updates_span_steps(view, windows):
         windows, source = _optimizer_windows(view), "optimizer"
     steps = _tile(view, windows, boundary)
-    steps = _judge(view, steps)
+    steps = judge(events, links, steps, is_cut=is_cut)
     periods = [s.elapsed_ns for s in steps if s.opens_at_boundary and not s.why_not]
     steady = steady_window(periods) if periods else None
     steps = _apply_steady(steps, steady)
@@ -309,45 +304,6 @@ def boundary_rows(events: EventTable, links: Links, steps: Steps, step: Step) ->
     return rows
 
 
-def _judge(view: _View, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Name the steps that cannot stand for the others."""
-    if len(steps) < 2:
-        return steps
-    usual = float(np.median([s.device_count for s in steps]))
-    lost = _lost_work(view, steps)
-    judged = []
-    for step in steps:
-        before = step.index > 0 and bool(lost[step.index - 1])
-        why = ""
-        if not step.opens_at_boundary:
-            why = "first recorded step: no boundary before it"
-        elif lost[step.index]:
-            why = lost[step.index]
-        elif before:
-            why = "the step before it lost device work: when this one began is not known"
-        elif step.elapsed_ns == 0:
-            why = "no work of its own before its boundary"
-        elif step.device_count < FEW * usual:
-            why = f"incomplete: {step.device_count} device activities, usually {usual:.0f}"
-        judged.append(replace(step, used=not why, why_not=why))
-    return tuple(judged)
-
-
-def _lost_work(view: _View, steps: tuple[Step, ...]) -> list[str]:
-    """Per step why its device work counts as lost, "" where it does not: most of its launches own none.
-
-    Where that holds for all steps the device was not recorded, which is another matter.
-    """
-    calls = launch_calls(view.events, view.links.launch)
-    counts = [calls.between(s.host_start_ns, s.host_end_ns) for s in steps]
-    if all(lost >= FEW * total for total, lost in counts):
-        return [""] * len(steps)
-    return [
-        f"{LOST_WORK}: {lost} of {total} launches have none" if total and lost >= FEW * total else ""
-        for total, lost in counts
-    ]
-
-
 def _apply_steady(steps: tuple[Step, ...], steady: Steady | None) -> tuple[Step, ...]:
     """Mark warm-up and outliers among the steps that have a period."""
     if steady is None or steady.first is None:
@@ -372,7 +328,7 @@ def _representative(steps: Sequence[Step]) -> int:
     if used:
         return used[(len(used) - 1) // 2].index
     lasting = [s for s in steps if s.elapsed_ns]
-    lasting = [s for s in lasting if not s.why_not.startswith(("incomplete", LOST_WORK))] or lasting
+    lasting = [s for s in lasting if not s.why_not.startswith((INCOMPLETE, LOST_WORK))] or lasting
     with_period = [s for s in lasting if s.opens_at_boundary]
     return (with_period or lasting or list(steps))[-1].index
 
@@ -393,7 +349,8 @@ def _notes(view: _View, steps: tuple[Step, ...], steady: Steady | None, boundary
     elif steady is not None and steady.first is None and used >= 3:
         notes.append(f"no steady state: {used} periods differ too much for one to stand for the others")
     elif steady is not None and steady.first is None:
-        notes.append(f"no steady state: 3 steady steps needed for a distribution, {used} steps have a period")
+        have = "1 step has" if used == 1 else f"{used} steps have"
+        notes.append(f"no steady state: 3 steady steps needed for a distribution, {have} a period")
     elif used < 3:
         notes.append(
             f"3 steady steps needed for a distribution, found {used}: single-step path shown, no interval"

@@ -57,6 +57,11 @@ class Harm(StrEnum):
         """Whether something is missing from the answer, rather than set right."""
         return self in _LOSSES
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the end of the trace is missing."""
+        return self in (Harm.CUT, Harm.PACK_CUT, Harm.PACK_BAD)
+
 
 _LOSSES = frozenset(
     {

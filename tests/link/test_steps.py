@@ -240,6 +240,24 @@ def test_steps_may_be_marked_by_a_range_of_the_users_own() -> None:
 # --- which steps count -------------------------------------------------------------------------
 
 
+def cut(*chrome: Event) -> list[str]:
+    """Why the steps of a file that was cut off do not count."""
+    raw = trace(chrome)
+    return [step.why_not for step in find_steps(raw.events, link(raw), is_cut=True)]
+
+
+def test_of_a_file_that_was_cut_off_the_last_step_is_not_whole() -> None:
+    assert cut(*loop(4)) == [FIRST, "", "", "incomplete: the file stops before its end"]
+    assert [step.why_not for step in steps(*loop(4))] == [FIRST, "", "", ""]
+
+
+def test_a_cut_that_took_the_device_work_of_most_steps_leaves_those_that_have_theirs() -> None:
+    """Operators come first in a file: five steps of the host, and the launches and kernels of two."""
+    chrome = [event for event in loop(5, kernels=3) if event.get("args", {}).get("correlation", 0) < 200]
+    gone = "incomplete: 0 device activities, usually 3"
+    assert cut(*chrome) == [FIRST, "", gone, gone, gone]
+
+
 def test_first_step_has_no_period_and_is_set_aside() -> None:
     found = steps(*loop(5))
     assert [step.used for step in found] == [False, True, True, True, True]
