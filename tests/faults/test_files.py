@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,14 +79,14 @@ def test_a_folder_is_no_place_for_an_answer(tmp_path: Path, capsys: pytest.Captu
 def test_a_file_that_goes_between_listing_and_opening_is_not_found(
     trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    listed = source._one_file
+    listed = source.choose
 
-    def gone(path: Path) -> Path:
-        found = listed(path)
+    def gone(*asked: Any) -> tuple[Path, tuple[tuple[str, str], ...]]:
+        found, skipped = listed(*asked)
         found.unlink()
-        return found
+        return found, skipped
 
-    monkeypatch.setattr(source, "_one_file", gone)
+    monkeypatch.setattr(source, "choose", gone)
     assert run(["doctor", str(trace.parent)]) == 3
     assert "There is no such file" in capsys.readouterr().err
 
