@@ -31,6 +31,9 @@ _END_OF_BARE_LIST = re.compile(rb"\]\s*(?:\Z|(?!\{\s*" + _KEYS + rb")[^\s,\]}])"
 LOOK_AHEAD = 256
 """So much text behind a bracket tells whether it ends the list."""
 
+_LOST_BEFORE_DOUBT = 2000
+"""So many events may be lost before it is asked whether most are: from then on no more repairs are tried."""
+
 _EVENT_BYTES = 1 << 16
 """So much text is looked at before an event is taken for damaged: an argument of it may look like a border."""
 
@@ -61,6 +64,8 @@ class Rescuer(Generic[Event]):
         self._log = log
         self.after_comma = False
         self._is_array = False
+        self._lost_count = 0
+        self._kept_count = 0
 
     def events(self, *, is_array: bool, after_comma: bool) -> tuple[list[Event], bool]:
         """Move over the events in the window, at least over one or to the end of the text.
@@ -72,26 +77,32 @@ class Rescuer(Generic[Event]):
         Returns:
             The events, and whether the list has ended.
         """
+        found: list[Event] = []
+        closed = self._read(found, is_array=is_array, after_comma=after_comma)
+        self._kept_count += len(found)
+        return found, closed
+
+    def _read(self, found: list[Event], *, is_array: bool, after_comma: bool) -> bool:
+        """Move over the events in the window; tells whether the list has ended."""
         window = self._window
         self._is_array = is_array
-        found: list[Event] = []
         self.after_comma = after_comma
         enough = window.position + window.chunk_bytes
         while mark := window.peek():
             if found and window.position >= enough:
-                return found, False
+                return False
             if mark == b"]" and self._closes_here():
                 if self.after_comma and not is_array:
                     self._log.add(Harm.COMMA, window.place, window.at)
                 window.at += 1
-                return found, True
+                return True
             if mark in b",]":
                 self._log.add(Harm.COMMA, window.place, window.at)
                 window.at += 1
                 self.after_comma = False  # it has been counted
             else:
                 self._next(found)
-        return found, True
+        return True
 
     def closes(self, position: int, *, is_array: bool) -> bool:
         """Whether a bracket of the window ends the list, by what follows: in damage it may be an argument's."""
@@ -124,8 +135,10 @@ class Rescuer(Generic[Event]):
     def _upto(self, end: int, following: int, found: list[Event]) -> None:
         """Read one event that seems to end at `end`, before another one at `following`."""
         window = self._window
-        event = self._decoded(window.text[window.at : end])
-        if event is None and self._exact(self._limit(end), found):
+        text = window.text[window.at : end]
+        event = self._decoded(text)
+        # Only what is sound as far as it goes may have been cut by an argument that looks like a border.
+        if event is None and _stops(text) and self._exact(self._limit(end), found):
             return
         if event is None:
             self._repaired(end, found)
@@ -165,14 +178,28 @@ class Rescuer(Generic[Event]):
         """Set an event right that ends at `end`, or find a sound one inside what is lost."""
         window = self._window
         start = window.at
+        if self._is_hopeless(len(found)):
+            self._lost(start, end - start)
+            return
         if self._mended(start, end, found):
             return
         inner = [place.start() for place in _START.finditer(window.text, start + 1, end)][-_BORDERS_TRIED:]
         for place in inner:
             if _PHASE.search(window.text, place, end) and self._mended(place, end, found):
-                self._log.add(Harm.EVENT, window.place, start, lost=place - start)
+                self._lost(start, place - start)
                 return
-        self._log.add(Harm.EVENT, window.place, start, lost=end - start)
+        self._lost(start, end - start)
+
+    def _lost(self, start: int, size: int) -> None:
+        """Count what no event came of."""
+        self._lost_count += 1
+        self._log.add(Harm.EVENT, self._window.place, start, lost=size)
+
+    def _is_hopeless(self, found_count: int) -> bool:
+        """Whether so much is lost that trying to set more right would only take time."""
+        return self._lost_count > _LOST_BEFORE_DOUBT and self._lost_count > 2 * (
+            self._kept_count + found_count
+        )
 
     def _mended(self, start: int, end: int, found: list[Event]) -> bool:
         """Read the event in some text, set right where that is needed and possible."""
