@@ -98,8 +98,7 @@ class Trace:
     @cached_property
     def steps(self) -> Steps:
         """Its steps, with boundaries and with the reason why some do not count."""
-        is_cut = any(damage.harm.is_cut for damage in self.meta.damage)
-        return find_steps(self.raw.events, self.links, self.options.steps, is_cut=is_cut)
+        return find_steps(self.raw.events, self.links, self.options.steps, is_cut=self.meta.is_cut)
 
     @cached_property
     def built(self) -> TraceGraph:

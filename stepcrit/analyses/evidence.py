@@ -113,6 +113,12 @@ def _device(f: _Facts) -> Check:
         Use.NOT_KNOWN: _seen(f"no device activities, no calls; {{}} device{_s(listed)} listed", listed),
         Use.NONE: _seen("no device activities" + (", no call launched any" if has_calls else "")),
     }
+    if f.trace.meta.is_cut and use in (Use.NOT_RECORDED, Use.NOT_KNOWN):
+        return Check(
+            "E101", "device activities", State.MISSING, _seen("no device activities before the file stops"),
+            "whether the device was recorded is not known: writers put its work last",
+            "copy the file again in full, or record again",
+        )  # fmt: skip
     how = f"record with ProfilerActivity.{_ACTIVITY.get(f.platform, 'CUDA (ROCm, too)')}"
     not_known = use == Use.NOT_KNOWN
     return Check(
@@ -318,11 +324,13 @@ def _nesting(f: _Facts) -> Check:
 
 
 def _losses(f: _Facts) -> Check:
-    dropped = sum(f.trace.meta.dropped.values()) + sum(harm.count for harm in f.trace.meta.damage)
-    unknown = sum(f.trace.meta.unknown_cats.values())
+    meta = f.trace.meta
+    dropped = sum(meta.dropped.values()) + sum(one.count for one in meta.damage if not one.harm.is_cut)
+    unknown = sum(meta.unknown_cats.values())
+    stops = "; the file stops early" if meta.is_cut else ""
     return Check(
-        "E113", "events understood", State.OK if not dropped + unknown else State.WARN,
-        _seen(f"{{}} event{_s(dropped)} left out or repaired, {{}} of unknown category", dropped, unknown),
+        "E113", "events understood", State.WARN if dropped + unknown or stops else State.OK,
+        _seen(f"{{}} event{_s(dropped)} left out or repaired, {{}} of unknown category{stops}", dropped, unknown),
         "what was left out is in no number; what was repaired is", "none needed; the reasons are below, by their L code",
     )  # fmt: skip
 

@@ -198,6 +198,8 @@ def _reading(meta: TraceMeta) -> list[Section]:
     ]
     if meta.lost_share:
         lines.append(say("{} of the input could not be used", Value(meta.lost_share, Unit.SHARE)))
+    if meta.is_cut:
+        lines.append(say("how much a file that stops early once held is not known, and not in that share"))
     return [Section("The file", notes=tuple(lines), topic="salvage")]
 
 

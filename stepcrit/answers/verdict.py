@@ -6,7 +6,7 @@ The verdict names the kind of work that carries the path; the evidence tells the
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class Verdict:
 def verdict(f: Figures) -> Verdict:
     """Tell what carries the step, on what evidence, and what to try."""
     code, headline = _headline(f)
+    if f.view.trace.meta.is_cut:
+        headline = replace(headline, template=f"in what is left of the file, {headline.template}")
     return Verdict(code, headline, tuple(_evidence(f)), what_next(f))
 
 
@@ -87,8 +89,14 @@ def _host_headline(f: Figures) -> tuple[str, Sentence]:
 def _evidence(f: Figures) -> list[Sentence]:
     """What the verdict rests on, in other quantities than the path."""
     lines = []
+    if f.view.trace.meta.is_cut:
+        lines.append(
+            say("the file stops early, and writers put device work last: what is missing is in no number")
+        )
     if f.devices:
-        lost = any(odd.code != "P309" for odd in lostwork.analyze(f.view.trace, f.view.links, f.view.steps))
+        lost = f.view.trace.meta.is_cut or any(
+            odd.code != "P309" for odd in lostwork.analyze(f.view.trace, f.view.links, f.view.steps)
+        )
         busiest = f.devices[0]
         idle = (ns(busiest.idle_ns), share(busiest.idle_ns, busiest.window_ns))
         words = "device {} runs nothing for {} ({} of the step)"
@@ -96,7 +104,7 @@ def _evidence(f: Figures) -> list[Sentence]:
             words = "device {} runs nothing that was recorded for {} ({} of the step); work is missing"
         lines.append(say(words, name(busiest.device), *idle))
     elif f.device_not_recorded:
-        lines.append(say("the device was not recorded: what it did is not known"))
+        lines.append(say("{}: what it did is not known", text(_no_device(f))))
     lines += [*_queue(f), *_communication(f), *_pace(f), *_overhead(f)]
     if f.path.path_count > 1:
         lines.append(
@@ -106,6 +114,12 @@ def _evidence(f: Figures) -> list[Sentence]:
             )
         )
     return lines
+
+
+def _no_device(f: Figures) -> str:
+    """Why there is nothing of the device."""
+    is_cut = f.view.trace.meta.is_cut
+    return "no device work is in what is left of the file" if is_cut else "the device was not recorded"
 
 
 def _queue(f: Figures) -> list[Sentence]:

@@ -149,6 +149,11 @@ class TraceMeta:
     lost_share: float = 0.0
     skipped: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the end of the file is missing; what a writer puts last, such as device work, may lack."""
+        return any(damage.harm.is_cut for damage in self.damage)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowTable:

@@ -38,6 +38,21 @@ def test_b032_what_was_cut_is_told_with_its_place_and_strict_refuses_it(ask: Ask
     assert ask(cut, "analyze", "--strict").code == 4
 
 
+def test_b032_the_verdict_of_a_cut_file_says_that_it_is_about_what_is_left(ask: Ask) -> None:
+    """Writers put device work last: its lack is no idle time, and no fault of the recording."""
+    whole, host = loop(10), [one for one in loop(10) if one["cat"] != "kernel"]
+    assert len(host) < len(whole)
+    cut = text([*host, *(one for one in whole if one["cat"] == "kernel")])
+    cut = cut[: cut.index(b'"cat": "kernel"') - 12]
+    verdict = ask(cut, "analyze", "--salvage").data["verdict"]
+    assert verdict["headline"]["template"].startswith("in what is left of the file, host-bound")
+    assert verdict["evidence"][0]["template"].startswith("the file stops early")
+    assert verdict["evidence"][1]["values"] == ["no device work is in what is left of the file"]
+    device = ask(cut, "doctor", "--salvage").check("E101")
+    assert (device["state"], device["seen"]) == ("missing", "no device activities before the file stops")
+    assert ask(cut, "doctor", "--salvage").check("E113")["seen"].endswith("; the file stops early")
+
+
 def test_b034_what_another_writer_overwrote_is_lost_and_its_share_told(ask: Ask) -> None:
     lines = [json.dumps({"ph": "X", **event}).encode() for event in loop(200)]
     whole = b"[\n" + b",\n".join(lines) + b"\n]"

@@ -482,3 +482,47 @@ def test_strict_refuses_a_file_whose_rows_had_to_be_changed(tmp_path: Path) -> N
     assert codes(load(path).raw) == {"P305": 20}
     with pytest.raises(PartialError, match="P305 \\(20\\)"):
         load(path, Options(strict=True))
+
+
+# --- host rows that outlive what is around them ---------------------------------------------
+
+
+def op(name: str, start: int, took: int, cat: str = "cpu_op") -> Event:
+    return event(cat, name, (start, start + took), (1, 1))
+
+
+@pytest.mark.parametrize("cat", ["cpu_op", "cuda_runtime"])
+def test_a_host_row_that_outlives_its_caller_ends_with_it(cat: str) -> None:
+    """Four calls of 5 µs in parents of 40; the third is written with 10 s."""
+    chrome = []
+    for n in range(4):
+        chrome += [op(f"parent{n}", 100 * n, 40), op("child", 100 * n + 10, 5 if n != 2 else 10**7, cat)]
+    trace = make_plausible(read(chrome))
+    odd = only(trace)
+    assert (odd.code, odd.count, odd.done, odd.example) == ("P301", 1, Done.SET_RIGHT, "child")
+    assert dict(odd.ns) == {"written_ns": 10**10, "taken_ns": 30_000}
+    assert int(trace.events.end_ns.max()) == 340_000
+    assert 240_000 in trace.events.end_ns[trace.events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME)].tolist()
+
+
+def test_an_operator_that_is_often_asynchronous_may_outlive_its_caller() -> None:
+    chrome = []
+    for n in range(4):
+        chrome += [op(f"parent{n}", 10_000 * n, 40), op("remote", 10_000 * n + 10, 5_000)]
+    assert codes(make_plausible(read(chrome))) == {}
+
+
+def test_the_only_one_of_its_name_must_outlast_all_else_of_its_thread() -> None:
+    plain = [op("parent", 0, 40), op("other", 9_000, 40)]
+    assert codes(make_plausible(read([*plain, op("once", 10, 9_070)]))) == {}
+    odd = only(make_plausible(read([*plain, op("once", 10, 9_071)])))
+    assert (odd.code, odd.ns["taken_ns"]) == ("P301", 30_000)
+
+
+def test_what_several_checks_say_under_one_code_is_one_finding() -> None:
+    """A kernel that its queue refutes by 9.9 ms, and an operator that its caller does by a second."""
+    chrome = [*loop(4), kernel("long", (128, 10_128), 90), call("cudaLaunchKernel", (125, 127), 90)]
+    chrome += [kernel("next", (200, 210), 91), call("cudaLaunchKernel", (195, 197), 91)]
+    chrome += [op("parent", 0, 40), op("once", 10, 10**6)]
+    odd = only(make_plausible(read(chrome)))
+    assert (odd.code, odd.count, odd.example, odd.ns["written_ns"]) == ("P301", 2, "once", 10**9)
