@@ -91,8 +91,8 @@ def _no_clock(odd: Oddity) -> Sentence:
         words = "clock of device {} not set right: {} of {} activities start before their launch, by up to {}, too few for a clock"
         return say(words, *known, ns(low))
     return say(
-        "clock of device {} not set right: {} of {} activities start before their launch; "
-        "launches ask for {} at least, waits for {} at most",
+        "clock of device {} not set right: {} of {} activities start before their launch, and no one offset fits: "
+        "by launches its times lack {} or more, by waits {} or less",
         *known, ns(low), ns(high),
     )  # fmt: skip
 

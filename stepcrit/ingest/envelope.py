@@ -87,17 +87,17 @@ class Document(Generic[Event]):
             raise EmptyInputError(
                 "The input is empty.", do="Check that the trace was written and copied in full."
             )
-        if first not in b"{[":
-            self._find_head()
-        elif first == b"[":
+        if first == b"[":
             self.is_array = True
-        if self.is_array:
-            self._window.at += first == b"["
+            self._window.at += 1
             yield from self._array()
-        else:
+        elif first == b"{":
             yield from self._object()
             if "ph" in self.header:
                 yield from self._headless()
+        else:
+            self._find_head()
+            yield from self._from_inside()
         self._after_end()
 
     def _find_head(self) -> None:
@@ -116,7 +116,6 @@ class Document(Generic[Event]):
         self._log.blame(error)
         self._log.add(Harm.HEAD, window.place, window.at, lost=start.start() - window.at)
         window.at = start.start()
-        self.is_array = True
 
     def _headless(self) -> Iterator[list[Event]]:
         """Read on where the document turned out to be one event: the text before it is missing."""
@@ -125,11 +124,18 @@ class Document(Generic[Event]):
         event = b"{" + b",".join(members) + b"}"
         self._log.blame(self._refuse.broken("The document begins inside its list of events", 0))
         self._log.add(Harm.HEAD, lambda _: Place(0, 1, ""))
-        self.is_array, self.header, self.keys = True, {}, []
+        self.header = {}
         window.at += window.peek() == b","
         yield [self._decoder.one(event)]
-        if window.peek():
+        yield from self._from_inside()
+
+    def _from_inside(self) -> Iterator[list[Event]]:
+        """Walk the rest of a document that begins inside its list of events; that it ends there is no more wrong."""
+        self.keys = ["traceEvents"]
+        if self._window.peek():
             yield from self._array()
+        if self._window.peek() and self._has_more():
+            yield from self._members()
 
     def _after_end(self) -> None:
         """What follows the end of the document is no part of it."""
@@ -147,8 +153,14 @@ class Document(Generic[Event]):
         window = self._window
         window.at += 1
         more = window.peek() != b"}"
-        if not more:
+        if more:
+            yield from self._members()
+        else:
             window.at += 1
+
+    def _members(self) -> Iterator[list[Event]]:
+        """Walk members, the next of which is there."""
+        window, more = self._window, True
         while more:
             key = ""
             try:
@@ -167,7 +179,11 @@ class Document(Generic[Event]):
     def _is_list(self, key: str) -> bool:
         """Note a member's key; tells whether its value, which comes next, is the list of events."""
         if key == "traceEvents" and key in self.keys:
-            raise self._refuse.broken("There are two lists of traceEvents", self._window.at)
+            raise self._refuse.broken(
+                "There are two lists of traceEvents",
+                self._window.at,
+                "Keep one of them: which one is the trace cannot be told.",
+            )
         self.keys.append(key)
         return key == "traceEvents" and self._window.peek() == b"["
 

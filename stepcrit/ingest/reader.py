@@ -118,7 +118,7 @@ def _too_much(source: Source, lost_share: float, count: int) -> BrokenInputError
     kept = f"{count:,} event{'' if count == 1 else 's'} can be read".replace(",", " ")
     advice = f"{cause.do} " if cause and cause.do else ""
     return BrokenInputError(
-        f"{what} {lost_share:.0%} of the input cannot be used; {kept}.",
+        f"{what} {100 * lost_share:.0f} % of the input cannot be used; {kept}.",
         where=cause.where if cause else "",
         do=f"{advice}To use what is left: --salvage.",
     )

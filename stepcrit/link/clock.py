@@ -15,11 +15,11 @@ import numpy as np
 
 from stepcrit.link.faroff import FAR_NS, MINORITY
 from stepcrit.link.launches import link_launches
-from stepcrit.link.places import devices
+from stepcrit.link.places import beside, devices
 from stepcrit.link.retable import with_times
 from stepcrit.link.returns import NEVER, ended_by
 from stepcrit.model.arrays import BoolArray, Int64Array, freeze
-from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
 from stepcrit.model.trace import RawTrace
 
@@ -139,14 +139,30 @@ def set_clocks(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
         label = events.lanes[int(np.argmax(lanes))].device_label
         found.append(_oddity(bounds, label))
         shift[lanes] = offset or 0
+        shift[_companions(events, number, offset or 0)] = offset or 0
     return (_shifted(trace, shift) if shift.any() else trace), tuple(found)
+
+
+def _companions(events: EventTable, number: int, offset_ns: int) -> BoolArray:
+    """Lanes beside a device that share its clock: its annotations do; its sync records where it is hours away."""
+    moved = np.zeros(len(events.lanes), np.bool_)
+    moved[events.lane[events.kind == EventKind.GPU_ANNOTATION]] = True
+    moved[events.lane[events.kind == EventKind.SYNC]] = False  # stamped by the host as a rule
+    if abs(offset_ns) > FAR_NS:
+        host = events.start_ns[events.is_kind(*HOST_KINDS)]
+        away = np.maximum(
+            host.min(initial=NEVER) - events.start_ns, events.start_ns - host.max(initial=-NEVER)
+        )
+        moved[events.lane[away > FAR_NS]] = True
+    result: BoolArray = moved & (beside(events) == number)
+    return result
 
 
 def _oddity(bounds: Bounds, device: str) -> Oddity:
     """What is told of one device's clock."""
     offset = bounds.offset_ns
     return Oddity(
-        "P306" if offset is None else "P305", bounds.early_count, bounds.count,
+        "P306" if offset is None else "P305", bounds.early_count or bounds.count, bounds.count,
         Done.TOLD if offset is None else Done.SET_RIGHT, device, bounds.order,
         {"offset_ns": offset, "low_ns": bounds.low_ns, "high_ns": bounds.high_ns},
     )  # fmt: skip

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepcrit.link.places import devices
+from stepcrit.link.places import beside, devices
 from stepcrit.link.retable import with_times
-from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
 from stepcrit.model.trace import RawTrace
@@ -30,13 +30,15 @@ def put_far_rows_aside(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """Leave out rows far from the body of their clock: the host's, or that of a device."""
     events = trace.events
     clock = devices(events)[events.lane] if len(events) else np.empty(0, np.int64)
+    lies_beside = beside(events)[events.lane] if len(events) else clock
     far = np.zeros(len(events), np.bool_)
     away = np.zeros(len(events), np.int64)
     device = events.is_kind(*DEVICE_KINDS)
     for each in np.unique(clock).tolist():
-        rows = np.flatnonzero((clock == each) & (events.kind != EventKind.PROFILER))
+        rows = np.flatnonzero((clock == each) & (lies_beside < 0) & (events.kind != EventKind.PROFILER))
         _mark(events.start_ns, rows, far, away)
     _mark_untied_devices(events, clock, device & ~far, far, away)
+    _mark_companions(events, clock, lies_beside, far, away)
     if not far.any():
         return trace, ()
     worst = int(np.argmax(away))
@@ -87,3 +89,22 @@ def _mark_untied_devices(
         if distance.min() > _far(high - low) and not tied[rows].any():
             far[rows] = True
             away[rows] = distance
+
+
+def _mark_companions(
+    events: EventTable, clock: Int64Array, lies_beside: Int64Array, far: BoolArray, away: Int64Array
+) -> None:
+    """Annotations and sync records of a device: on its clock or on the host's, so far only from both."""
+    start = events.start_ns
+    for each in np.unique(lies_beside[lies_beside >= 0]).tolist():
+        rows = np.flatnonzero(lies_beside == each)
+        distance = np.full(len(rows), np.iinfo(np.int64).max)
+        for number in (NONE, each):
+            body = start[(clock == number) & (lies_beside < 0) & ~far]
+            if body.size:
+                low, high = int(body.min()), int(body.max())
+                gone = np.maximum(low - start[rows], start[rows] - high).clip(0)
+                distance = np.minimum(distance, np.where(gone > _far(high - low), gone, 0))
+        odd = (distance > 0) & (distance < np.iinfo(np.int64).max)
+        far[rows[odd]] = True
+        away[rows[odd]] = distance[odd]

@@ -21,6 +21,14 @@ def devices(events: EventTable) -> Int64Array:
     return np.where(on_device, _numbered((lane.pid, lane.device) for lane in events.lanes), NONE)
 
 
+def beside(events: EventTable) -> Int64Array:
+    """The device beside which a lane lies that is of neither host nor device (annotations, sync records), else -1."""
+    device = devices(events)
+    by_pid = {lane.pid: int(number) for lane, number in zip(events.lanes, device, strict=True) if number >= 0}
+    found = [by_pid.get(lane.pid, NONE) if lane.side == Side.OTHER else NONE for lane in events.lanes]
+    return np.array(found, np.int64)
+
+
 def _numbered(values: Iterable[Hashable]) -> Int64Array:
     """Equal values get equal numbers."""
     index: dict[Hashable, int] = {}

@@ -45,7 +45,7 @@ class Harm(StrEnum):
     COMMA = "stray or missing comma or bracket, set right"
     EVENT = "event that cannot be read, left out"
     SECTION = "header section that cannot be read, left out"
-    HEAD = "text before the first event, left out"
+    HEAD = "the beginning of the document is missing; read from the first event on"
     AFTER = "text after the end of the trace, left out"
     CUT = "the text stops before its end; the events until there are kept"
     PACK_CUT = "the compressed stream stops before its end; what it held until there is kept"

@@ -271,7 +271,7 @@ def test_a_trace_that_lost_more_than_a_twentieth_is_refused(
     if meta.lost_share <= 0.05:
         assert read_text(text).meta == meta
         return
-    with pytest.raises(BrokenInputError, match=f"{meta.lost_share:.0%} of the input") as caught:
+    with pytest.raises(BrokenInputError, match=f"{100 * meta.lost_share:.0f} % of the input") as caught:
         read_text(text)
     assert f"{rows} event" in caught.value.what
     assert "--salvage" in caught.value.do

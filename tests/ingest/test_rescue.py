@@ -154,5 +154,15 @@ def test_the_second_of_two_documents_is_left_out_and_said_to_be() -> None:
     (damage,) = meta.damage
     assert (damage.harm, damage.first_byte, damage.first_line) == (Harm.AFTER, len(TEXT) + 1, 2)
     assert meta.lost_share == len(TEXT) / (2 * len(TEXT) + 1)
-    with pytest.raises(BrokenInputError, match="50% of the input cannot be used; 40 events"):
+    with pytest.raises(BrokenInputError, match="50 % of the input cannot be used; 40 events"):
         read_trace(io.BytesIO((TEXT + "\n" + TEXT).encode()))
+
+
+@pytest.mark.parametrize("head", ["", 'aten::op", "pid": 1},\n'])
+def test_a_file_without_its_beginning_is_read_to_its_end(head: str) -> None:
+    found = ", ".join(json.dumps(_event(n)) for n in range(9))
+    text = head + found + '], "traceName": "x.json", "baseTimeNanoseconds": 7}'
+    for chunk_bytes in (1, 60, 1 << 20):
+        meta = _read(text, chunk_bytes=chunk_bytes).meta
+        assert (meta.event_count, meta.base_ns) == (9, 7)
+        assert [damage.harm for damage in meta.damage] == [Harm.HEAD]

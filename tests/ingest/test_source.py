@@ -100,7 +100,7 @@ def test_input_that_cannot_be_unpacked_is_lost_also_in_the_block_that_fails(kind
     data = bytearray(PACKERS[kind](text))
     start = len(data) // 5
     data[start : start + 64] = bytes(64)
-    with pytest.raises(BrokenInputError, match=r"\d\d% of the input cannot be used|stream is damaged"):
+    with pytest.raises(BrokenInputError, match=r"\d\d % of the input cannot be used|stream is damaged"):
         read_trace(io.BytesIO(bytes(data)))
 
 

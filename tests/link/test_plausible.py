@@ -526,3 +526,46 @@ def test_what_several_checks_say_under_one_code_is_one_finding() -> None:
     chrome += [op("parent", 0, 40), op("once", 10, 10**6)]
     odd = only(make_plausible(read(chrome)))
     assert (odd.code, odd.count, odd.example, odd.ns["written_ns"]) == ("P301", 2, "once", 10**9)
+
+
+def test_records_and_annotations_of_a_device_hours_away_come_back_with_it() -> None:
+    """Everything on the device's process is three hours late; so are its sync record and its annotation."""
+    late = 3 * HOUR
+    chrome = loop(40)
+    for one in chrome:
+        if one["cat"] == "kernel":
+            one["ts"] += late
+    chrome += [
+        event(
+            "cuda_sync", "Event Sync", (late + 100, late + 120), (0, 7), stream=7, device=0, correlation=777
+        ),
+        event("gpu_user_annotation", "step", (late + 8, late + 400), (0, 99)),
+    ]
+    trace = make_plausible(read(chrome))
+    odd = only(trace)
+    assert (odd.code, odd.count, odd.ns["offset_ns"]) == ("P305", 40, -(late + 8) * 1000)
+    ends = {int(kind): int(end) for kind, end in zip(trace.events.kind, trace.events.end_ns, strict=True)}
+    assert ends[EventKind.SYNC] == 112_000
+    assert ends[EventKind.GPU_ANNOTATION] == 392_000
+
+
+def test_a_sync_record_stamped_by_the_host_stays_where_it_is() -> None:
+    """The device alone is 40 us early; its annotation moves with it."""
+    chrome = loop(40)
+    for one in chrome:
+        if one["cat"] == "kernel":
+            one["ts"] -= 40
+    chrome += [
+        event("cuda_sync", "Event Sync", (100, 120), (0, 7), stream=7, device=0, correlation=777),
+        event("gpu_user_annotation", "step", (60, 360), (0, 99)),
+    ]
+    before, after = read(chrome), make_plausible(read(chrome))
+    moved = after.meta.origin_ns - before.meta.origin_ns
+    offset = int(only(after).ns["offset_ns"] or 0)
+
+    def start(trace: RawTrace, kind: EventKind) -> int:
+        return int(trace.events.start_ns[trace.events.kind == kind][0]) + (moved if trace is after else 0)
+
+    assert offset == 32_000
+    assert start(after, EventKind.SYNC) == start(before, EventKind.SYNC)
+    assert start(after, EventKind.GPU_ANNOTATION) == start(before, EventKind.GPU_ANNOTATION) + offset
