@@ -68,8 +68,6 @@ def union(start: Ints, end: Ints) -> Intervals:
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
     """What lies in both sets."""
-    if not len(a) or not len(b):
-        return Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
     bounds = np.unique(np.concatenate((a.start, a.end, b.start, b.end)))
     left, right = bounds[:-1], bounds[1:]
     both = covers(a, left) & covers(b, left)
@@ -78,8 +76,6 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
     """What lies in `a` and not in `b`."""
-    if not len(a) or not len(b):
-        return a
     bounds = np.unique(np.concatenate((a.start, a.end, b.start, b.end)))
     left, right = bounds[:-1], bounds[1:]
     rest = covers(a, left) & ~covers(b, left)
@@ -98,6 +94,8 @@ def complement(a: Intervals, start: int, end: int) -> Intervals:
 
 def covers(a: Intervals, at: Ints) -> NDArray[np.bool_]:
     """Whether each instant of `at` lies inside `a`."""
-    i = np.searchsorted(a.start, at, side="right") - 1
-    inside = i >= 0
-    return inside & (at < a.end[np.maximum(i, 0)]) if len(a) else np.zeros(len(at), np.bool_)
+    if not len(a):
+        return np.zeros(len(at), np.bool_)
+    i = np.searchsorted(a.start, at, side="right") - 1  # -1 before the first: that end is not asked for
+    inside: NDArray[np.bool_] = (i >= 0) & (at < a.end[i])
+    return inside
