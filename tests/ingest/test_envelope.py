@@ -381,6 +381,7 @@ def test_split_finds_the_bounds_json_finds(found: list[Any], layout: Callable[[A
     text = layout(found).encode()
     parts = split(text, 1, at_end=True)
     assert [json.loads(text[start:end]) for start, end in parts.bounds] == found
+    assert all(text[start:end] == text[start:end].strip() for start, end in parts.bounds)
     assert (parts.closed, parts.used, parts.malformed_at) == (True, len(text), -1)
 
 

@@ -93,6 +93,21 @@ def test_an_unusable_rank_is_unknown(job: Any) -> None:
     assert _header(distributedInfo=job).rank == -1
 
 
+@pytest.mark.parametrize(
+    ("rank", "number"),
+    [
+        (0, 0),
+        (2**31 - 1, 2**31 - 1),
+        (2**31, -1),
+        ("3", 3),
+        ("123456789", 123456789),
+        ("1234567890", -1),
+    ],
+)
+def test_a_rank_is_a_number_of_31_bits_or_its_text(rank: Any, number: int) -> None:
+    assert _header(distributedInfo={"rank": rank}).rank == number
+
+
 def test_options_are_those_that_were_on() -> None:
     assert _header(record_shapes=1, with_stack=0, profile_memory=True, other=1).options == {
         "record_shapes",

@@ -148,8 +148,17 @@ def test_a_path_with_backslashes_in_the_header_is_repaired() -> None:
     assert meta.lost_share == 0
 
 
-def test_the_second_of_two_documents_is_left_out_and_said_to_be() -> None:
-    meta = _read(TEXT + "\n" + TEXT).meta
+def test_a_header_value_is_used_as_it_was_repaired() -> None:
+    found = ", ".join(json.dumps(_event(n)) for n in range(3))
+    text = f'{{"traceEvents": [{found}], "distributedInfo": {{"rank": 03, "world_size": +8,}}}}'
+    meta = _read(text).meta
+    assert (meta.rank, meta.world_size) == (3, 8)
+    assert {damage.harm for damage in meta.damage} == {Harm.COMMA, Harm.NUMBER}
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 100, 1 << 20])
+def test_the_second_of_two_documents_is_left_out_and_said_to_be(chunk_bytes: int) -> None:
+    meta = _read(TEXT + "\n" + TEXT, chunk_bytes=chunk_bytes).meta
     assert meta.event_count == 40
     (damage,) = meta.damage
     assert (damage.harm, damage.first_byte, damage.first_line) == (Harm.AFTER, len(TEXT) + 1, 2)

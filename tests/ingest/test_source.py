@@ -119,6 +119,16 @@ def test_junk_behind_a_packed_stream_is_told(kind: str) -> None:
     assert meta.lost_share == 4 / len(data)
 
 
+@pytest.mark.parametrize("kind", PACKERS)
+def test_much_junk_behind_a_packed_stream_is_lost_to_its_last_byte(kind: str) -> None:
+    junk = b"junk" * 100_000
+    packed = PACKERS[kind](TEXT)
+    meta = read_trace(io.BytesIO(packed + junk), salvage=True).meta
+    assert meta.event_count == 300
+    assert meta.lost_share == len(junk) / (len(packed) + len(junk))
+    assert meta.input_bytes == len(packed) + len(junk)
+
+
 def test_zstd_may_begin_with_a_skippable_frame() -> None:
     data = b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + zstd.compress(TEXT)
     assert read_trace(io.BytesIO(data)).meta.event_count == 300
@@ -194,6 +204,24 @@ def test_the_trace_of_a_folder_is_told_by_content_and_the_others_by_name_and_rea
         "notes.txt": "no JSON",
         "nsys.sqlite": "an SQLite database (Nsight Systems exports these)",
     }
+
+
+SIGNS = [
+    '{"traceEvents":[]}',
+    '{"deviceProperties":[]}',
+    '{"computeProperties":[]}',
+    '{"distributedInfo":{}}',
+    '{"baseTimeNanoseconds" : 1}',
+    '[{"ph":"X"}]',
+]
+
+
+@pytest.mark.parametrize("text", SIGNS)
+def test_any_key_of_a_trace_makes_a_file_one_of_the_traces_of_its_folder(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "b.json").write_bytes(TEXT)
+    with pytest.raises(InputError, match="2 traces"):
+        read_trace(tmp_path)
 
 
 def test_a_folder_without_traces_is_told_and_what_it_holds(tmp_path: Path) -> None:
