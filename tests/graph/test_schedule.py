@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepcrit.graph.schedule import FAR, latest_finish
+from stepcrit.graph.schedule import FAR, lags, latest_finish
 from stepcrit.model.graph import EdgeKind, Evidence
 from tests.properties.schedules import Built, Link, Node, Schedule
 
@@ -30,3 +30,28 @@ def test_time_of_eighty_years_is_one_and_not_never() -> None:
     assert late.tolist() == [3 + years, 9 + years]
     late = latest_finish(built.graph, built.graph.dur_ns, built.lags, {0: 3 + years})
     assert late.tolist() == [3 + years, FAR]
+
+
+@pytest.mark.parametrize("kind", EdgeKind)
+@pytest.mark.parametrize(
+    ("usual", "delay"),
+    [
+        (2, 3),  # its floor and the gap, which is more than usual
+        (6, 6),  # what is usual, its floor being part of it
+        (9, 9),  # as much as from the end of b to the start of c
+        (20, 9),  # and no more
+    ],
+)
+def test_edge_that_takes_over_brings_what_is_usual_as_far_as_there_was_room(
+    kind: EdgeKind, usual: int, delay: int
+) -> None:
+    # lane 0:  a 0..........10   c 12...15     a binds c, which has a gap of 2
+    # lane 1:  b 0...3                         the edge from b has a floor of 1
+    nodes = (Node(0, 0, 10), Node(1, 0, 3), Node(0, 12, 3))
+    other = EdgeKind.STREAM if kind == EdgeKind.THREAD else EdgeKind.THREAD
+    links = (Link(0, 2, other, Evidence.ORDER), Link(1, 2, kind, Evidence.ORDER))
+    built = Built(Schedule(0, nodes, links, (2,), ((kind, 1),), "join"))
+    found = lags(built.graph, built.arrivals, "join", {kind: usual})
+    assert built.own_edges(found.edge_ns) == {(0, 2): 2, (1, 2): delay}
+    alone = lags(built.graph, built.arrivals, "edge", {kind: usual})
+    assert built.own_edges(alone.edge_ns) == {(0, 2): 2, (1, 2): 1}
