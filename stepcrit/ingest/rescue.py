@@ -231,8 +231,9 @@ class Rescuer(Generic[Event]):
         if closing and self._before(closing, found):
             return
         end = value_end(window.text, window.at, at_end=True)
-        if end == len(window.text) and self._mended(window.at, end, found):
-            window.at = end
+        rest = window.text[end:].strip() if end >= 0 else b"?"
+        if rest in {b"", b","} and self._mended(window.at, end, found):
+            window.at, self.after_comma = len(window.text), bool(rest)
             return
         self._log.add(Harm.CUT, window.place, len(window.text), lost=len(window.text) - window.at)
         window.at = len(window.text)

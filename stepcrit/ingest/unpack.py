@@ -79,7 +79,6 @@ class Frames:
         self._log = log
         self._kind = kind
         self._engine: Engine = kind()
-        self._has_begun = False  # whether this frame was given anything
         self._is_over = False
 
     def read(self, size: int) -> bytes:
@@ -100,7 +99,6 @@ class Frames:
             self._pending = self._raw(self._kind.block_bytes)
             is_dry = not self._pending
         block, self._pending = self._pending, b""
-        self._has_begun = self._has_begun or bool(block)
         try:
             out = self._engine.feed(block, size)
         except UnpackError as error:
@@ -108,8 +106,7 @@ class Frames:
             return error.sound
         if is_dry and not out and self._engine.after is None:
             self._is_over = True
-            if self._has_begun:
-                self._tell(Harm.PACK_CUT)
+            self._tell(Harm.PACK_CUT)
         return out
 
     def _next_frame(self, after: bytes) -> None:
@@ -117,7 +114,6 @@ class Frames:
         self._pending = after.lstrip(self._kind.padding)
         while len(self._pending) < MAGIC_BYTES and (block := self._raw(_BLOCK_BYTES)):
             self._pending = (self._pending + block).lstrip(self._kind.padding)
-        self._has_begun = False
         if not self._pending:
             self._is_over = True
         elif self._kind.begins(self._pending):

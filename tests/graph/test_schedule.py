@@ -32,6 +32,11 @@ def test_time_of_eighty_years_is_one_and_not_never() -> None:
     assert late.tolist() == [3 + years, FAR]
 
 
+def test_without_a_sink_nothing_must_end() -> None:
+    alone = Built(Schedule(0, (Node(0, 0, 3),), (), (0,), (), "join"))
+    assert latest_finish(alone.graph, alone.graph.dur_ns, alone.lags, {}).tolist() == [FAR]
+
+
 @pytest.mark.parametrize("kind", EdgeKind)
 @pytest.mark.parametrize(
     ("usual", "delay"),

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from stepcrit.errors import BrokenInputError
 from stepcrit.ingest import read_trace
-from stepcrit.ingest.split import split, without_depth
+from stepcrit.ingest.split import split, value_end, without_depth
+from stepcrit.ingest.window import Window
 from stepcrit.model.trace import Harm, RawTrace
 
 Read = Callable[..., RawTrace]
@@ -392,6 +393,45 @@ def test_split_of_a_prefix_finds_a_prefix(found: list[Any], data: st.DataObject)
     parts = split(text[:cut], 1, at_end=False)
     assert [json.loads(text[start:end]) for start, end in parts.bounds] == found[: len(parts.bounds)]
     assert not parts.closed
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        (b'{"a":"}', -1),  # a string that nothing ends holds what follows
+        (b'{"a":"}"', -1),
+        (b'{"a":"}"}', 9),
+        (b'"a\\"b"', 6),
+        (b'"a\\"', -1),
+        (b"[[1]] ", 5),
+        (b"12 ,", 2),
+        (b"12", -1),
+        (b"", -1),
+    ],
+)
+def test_the_end_of_a_value_is_known_or_minus_one(text: bytes, end: int) -> None:
+    assert value_end(text, 0, at_end=False) == end
+
+
+def test_a_document_that_begins_inside_its_list_has_lost_its_head_at_byte_0(read_text: Read) -> None:
+    found = read_text(GOOD[GOOD.index('{"ph"') :], salvage=True).meta.damage
+    (head,) = (damage for damage in found if damage.harm == Harm.HEAD)
+    assert (head.count, head.first_byte, head.first_line) == (1, 0, 1)
+
+
+def test_a_bare_list_with_a_zero_byte_in_a_name_is_text(read_text: Read) -> None:
+    text = "[" + _compact(_event(0)).replace("op0", "o\x00p") + "]"
+    assert read_text(text).events.names == ("o\x00p",)
+
+
+def test_the_window_reads_no_more_than_it_was_asked_for() -> None:
+    source = io.BytesIO(b"x" * 1000)
+    window = Window(lambda size: source.read(min(size, 7)), 50, 10_000)
+    window.fill()
+    assert (len(window.text), source.tell(), window.at_end) == (50, 50, False)
+    window.at = 30
+    window.grow()
+    assert (len(window.text), window.position) == (50, 30)
 
 
 @pytest.mark.parametrize(

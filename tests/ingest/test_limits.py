@@ -63,6 +63,20 @@ def test_an_input_at_its_limits_is_read() -> None:
     assert read_trace(io.BytesIO(data), limits=limits).meta.event_count == 300
 
 
+@pytest.mark.parametrize("limits", [Limits(names=len("a") + len("cpu_op") - 1), Limits(events=299)])
+def test_an_input_one_over_a_limit_is_refused(limits: Limits) -> None:
+    with pytest.raises(LimitInputError):
+        read_trace(io.BytesIO(_text()), limits=limits)
+
+
+def test_the_header_may_have_all_of_its_limit_and_not_a_byte_more() -> None:
+    values = {"traceName": "x" * 400, "displayTimeUnit": "y" * 298}  # 402 and 300 with their quotation marks
+    data = json.dumps({"traceEvents": [EVENT], **values}).encode()
+    assert read_trace(io.BytesIO(data), limits=Limits(value=702), chunk_bytes=100).meta.event_count == 1
+    with pytest.raises(LimitInputError, match="The header"):
+        read_trace(io.BytesIO(data), limits=Limits(value=701), chunk_bytes=100)
+
+
 def test_the_advice_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(LimitInputError) as caught:
         read_trace(io.BytesIO(_text()), limits=Limits(events=5))

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from stepcrit.errors import BrokenInputError, InputError
 from stepcrit.ingest import envelope, read_trace
+from stepcrit.ingest.damage import EXCERPT_BYTES, excerpt
+from stepcrit.ingest.limits import Limits
 from stepcrit.model.trace import Harm, RawTrace
 from tests.ingest.test_envelope import LAYOUTS, _columns, _event, events
 
@@ -137,6 +139,76 @@ def test_a_damaged_section_costs_only_itself(key: str, *, before: bool) -> None:
         meta = _read(text, chunk_bytes=chunk_bytes).meta
         assert (meta.event_count, meta.base_ns) == (9, 7)
         assert [damage.harm for damage in meta.damage] == [Harm.SECTION]
+        assert meta.lost_share == len('["a" "b"]') / len(text)
+
+
+KNOWN_KEYS = [
+    "schemaVersion",
+    "deviceProperties",
+    "computeProperties",
+    "distributedInfo",
+    "baseTimeNanoseconds",
+    "displayTimeUnit",
+    "traceName",
+    "trace_id",
+    "hostname",
+    "host_name",
+    "record_shapes",
+    "with_stack",
+    "with_flops",
+    "with_modules",
+    "profile_memory",
+    "INFO",
+    "WARNING",
+    "ERROR",
+    "cuda_runtime_version",
+]
+
+
+@pytest.mark.parametrize("key", KNOWN_KEYS)
+def test_behind_a_damaged_section_the_next_known_key_is_read(key: str) -> None:
+    found = ", ".join(json.dumps(_event(n)) for n in range(9))
+    for space in ("", "\n  "):
+        text = f'{{"traceEvents": [{found}],{space}"odd": ["a" "b"],{space}"{key}":{space}7,{space}"z": 1}}'
+        assert _read(text).meta.header_keys == tuple(sorted(["traceEvents", "odd", key, "z"]))
+
+
+LAST = json.dumps(_event(1, args={"x": [{"a": [{"b": 1}]}]})).replace('"op1"', '"C:\\op1"')
+"""A last event that is damaged, and holds what looks like the end of a list."""
+
+
+@pytest.mark.parametrize("end", ["]", " ]", "\n ]", ",]", " , ]"])
+def test_a_damaged_last_event_is_read_and_what_follows_the_list_too(end: str) -> None:
+    trace = _read(f'{{"traceEvents": [{json.dumps(_event(0))}, {LAST}{end}, "schemaVersion": 1}}')
+    assert trace.events.names == ("C:\\op1", "op0")
+    assert trace.meta.header_keys == ("schemaVersion", "traceEvents")
+    harms = {damage.harm: damage.count for damage in trace.meta.damage}
+    assert harms == {Harm.ESCAPE: 1, **({Harm.COMMA: 1} if "," in end else {})}
+
+
+@pytest.mark.parametrize("end", ["]", ",]", "", "\n", ",", " , \n"])
+def test_a_damaged_last_event_of_a_bare_list_is_read_however_the_list_ends(end: str) -> None:
+    trace = _read(f"[{json.dumps(_event(0))}, {LAST}{end}")
+    assert trace.events.names == ("C:\\op1", "op0")
+    assert [(damage.harm, damage.count) for damage in trace.meta.damage] == [(Harm.ESCAPE, 1)]
+
+
+def test_a_text_that_stops_behind_what_looks_like_the_end_of_its_list_is_cut() -> None:
+    whole = [json.dumps(_event(0)).replace("op0", "o\np0"), json.dumps(_event(1))]
+    text = '{"traceEvents": [' + ", ".join([*whole, '{"ph": "X", "args": {"x": [{"a": 1}], "b": 2, "c'])
+    meta = _read(text).meta
+    assert meta.event_count == 2
+    assert [(damage.harm, damage.first_byte) for damage in meta.damage] == [
+        (Harm.CONTROL, text.index("o\np0") + 1),
+        (Harm.CUT, len(text)),
+    ]
+
+
+def test_a_stray_quotation_mark_is_met_before_all_of_the_text_is_in_memory() -> None:
+    found = [json.dumps(_event(n)) for n in range(900)]
+    found[1] = found[1].replace('"op1"', '"op1""')
+    meta = _read(f"[{', '.join(found)}]", chunk_bytes=1000, limits=Limits(value=100_000)).meta
+    assert meta.event_count >= 899
 
 
 def test_a_path_with_backslashes_in_the_header_is_repaired() -> None:
@@ -175,3 +247,11 @@ def test_a_file_without_its_beginning_is_read_to_its_end(head: str) -> None:
         meta = _read(text, chunk_bytes=chunk_bytes).meta
         assert (meta.event_count, meta.base_ns) == (9, 7)
         assert [damage.harm for damage in meta.damage] == [Harm.HEAD]
+
+
+def test_an_excerpt_begins_a_third_of_it_before_its_place_and_never_before_the_text() -> None:
+    text = bytes(range(33, 127)) * 2
+    assert excerpt(text, 0) == text[:EXCERPT_BYTES].decode()
+    assert excerpt(text, 19) == text[:EXCERPT_BYTES].decode()
+    assert excerpt(text, 50) == text[30:90].decode()
+    assert excerpt(b"ab\xff", 2) == "ab\ufffd"

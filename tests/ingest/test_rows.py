@@ -160,6 +160,22 @@ def test_a_device_row_whose_start_the_device_did_not_know_is_left_out(read: Read
     assert trace.meta.dropped == {"device row without a start time": 1}
 
 
+@pytest.mark.parametrize(("others", "kept"), [(3_599_999_999, 2), ("3599999999.999", 2), (3_600_000_000, 1)])
+def test_a_device_start_of_zero_is_one_that_is_not_known_an_hour_before_all_others(
+    read: Read, others: Any, kept: int
+) -> None:
+    assert len(read([_op(others), _kernel(0, 0)]).events) == kept
+
+
+def test_the_last_time_of_the_range_is_read_and_the_next_is_not(read: Read) -> None:
+    trace = read([_op("4611686018427387.904", 0), _op("4611686018427387.905", 0)])
+    assert trace.meta.origin_ns == 2**62
+    assert trace.meta.dropped == {"time is out of range": 1}
+    trace = read([_op("-1152921504606846.976", 0), _op("-1152921504606846.977", 0)])
+    assert trace.meta.origin_ns == -(2**60)
+    assert trace.meta.dropped == {"time is out of range": 1}
+
+
 def test_a_trace_may_start_at_time_zero(read: Read) -> None:
     assert len(read([_kernel(0), _op(0)]).events) == 2
 
@@ -250,6 +266,14 @@ def test_an_argument_of_a_wrong_type_is_counted(read: Read) -> None:
     assert any('"Call stack"' in reason for reason in dropped)
 
 
+@pytest.mark.parametrize(
+    "name", ["correlation", "correlation_id", "External id", "external id", "Sequence number"]
+)
+def test_an_id_that_is_text_but_no_number_is_counted_under_its_name(read: Read, name: str) -> None:
+    meta = read([_op(), _op(args={name: "abc"}), _op(args={name: "7"}), _op(args={name: "x"})]).meta
+    assert meta.dropped == {f'argument "{name}" is unusable, taken as absent': 2}
+
+
 @pytest.mark.parametrize("args", [None, 5, "text", [], [{"correlation": 1}]])
 def test_arguments_that_are_no_object_are_absent(read: Read, args: Any) -> None:
     trace = read([_op(1, args={"correlation": 8}), _op(2, args=args)])
@@ -282,6 +306,7 @@ def test_stacks_and_modules_are_kept_once(read: Read) -> None:
     ]
     assert len(events.stacks) == 2
     assert events.modules == ("m0", "m1", "m2", "m3")
+    assert events.module.tolist() == [0, 1, 2, 3]
 
 
 def test_names_that_are_no_text_become_text(read: Read) -> None:
@@ -347,6 +372,26 @@ def test_the_stream_is_the_argument_else_the_track(
 ) -> None:
     lane = read([_kernel(1, tid=tid, **args)]).events.lane_of(0)
     assert (lane.stream, lane.tid) == (stream, str(tid))
+
+
+@pytest.mark.parametrize(
+    ("queues", "stream"),
+    [
+        ({"sycl queue": 3}, 3),
+        ({"l0 queue": 4}, 4),
+        ({"sycl queue": 3, "l0 queue": 4}, 3),
+        ({"stream": 5, "sycl queue": 3, "l0 queue": 4}, 5),
+        ({"sycl queue": 0, "l0 queue": 4}, 0),
+    ],
+)
+def test_a_queue_of_xpu_is_a_stream(read: Read, queues: dict[str, int], stream: int) -> None:
+    assert read([_kernel(tid="q", **queues)]).events.lane_of(0).stream == stream
+
+
+@pytest.mark.parametrize(("pid", "device"), [("123456789", 123456789), ("1234567890", 3)])
+def test_a_number_of_ten_digits_is_a_process_and_no_device(read: Read, pid: str, device: int) -> None:
+    (lane,) = read([{**_kernel(device=3), "pid": pid}]).events.lanes
+    assert lane.device == device
 
 
 def test_rows_of_one_stream_share_a_lane_whatever_their_track(read: Read) -> None:
@@ -436,6 +481,13 @@ def test_flow_ids_keep_their_identity(read: Read) -> None:
     assert found[3:5] == [-1, 7318349394477056001]
     assert found[5] == found[7]
     assert len(set(found[5:])) == 3
+
+
+def test_flow_ids_that_are_text_are_never_a_number_that_another_flow_has(read: Read) -> None:
+    flows = read([_op(), *(_flow("s", "ac2g", id=id_) for id_ in (-1, "x", -2, "y", "x"))]).flows
+    found = flows.id.tolist()
+    assert found[1] == found[4]
+    assert len(set(found)) == 4
 
 
 def test_memory_events_are_read_in_old_and_new_form(read: Read) -> None:

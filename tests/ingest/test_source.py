@@ -78,6 +78,14 @@ def test_of_a_stream_that_stops_what_it_held_is_kept(kind: str, cut: int) -> Non
         assert trace.meta.event_count == _whole_events(before)
 
 
+@pytest.mark.parametrize("chunk_bytes", [64, 5000, 1 << 20])
+def test_of_a_stream_that_stops_and_unpacks_to_much_all_is_kept(chunk_bytes: int) -> None:
+    data = gzip.compress(json.dumps([EVENT] * 3000).encode())[:-30]
+    before = zlib.decompressobj(31).decompress(data)
+    meta = read_trace(io.BytesIO(data), salvage=True, chunk_bytes=chunk_bytes).meta
+    assert (meta.event_count, meta.json_bytes) == (_whole_events(before), len(before))
+
+
 def test_of_a_damaged_gzip_stream_what_came_before_is_kept() -> None:
     noise = random.Random(3)
     text = json.dumps([{**EVENT, "name": f"{noise.random()}"} for _ in range(3000)]).encode()
@@ -183,7 +191,33 @@ def test_a_folder_of_several_traces_lists_them(tmp_path: Path) -> None:
         (tmp_path / f"rank{rank}.json.gz").write_bytes(TEXT)
     with pytest.raises(InputError, match="7 traces") as caught:
         read_trace(tmp_path)
-    assert "rank0.json.gz, rank1.json.gz" in caught.value.do
+    names = [f"rank{rank}.json.gz" for rank in range(5)]
+    assert caught.value.do == f"Name one of them: {', '.join(names)}, ..."
+    for rank in range(2, 7):
+        (tmp_path / f"rank{rank}.json.gz").unlink()
+    with pytest.raises(InputError, match="2 traces") as caught:
+        read_trace(tmp_path)
+    assert caught.value.do == "Name one of them: rank0.json.gz, rank1.json.gz"
+
+
+@pytest.mark.parametrize("before", ["\ufeff", " ", "\t", "\r\n", "\n"])
+def test_a_trace_of_a_folder_may_begin_with_white_space(tmp_path: Path, before: str) -> None:
+    (tmp_path / "rank0.json").write_bytes(before.encode() + TEXT)
+    assert read_trace(tmp_path).meta.event_count == 300
+
+
+@pytest.mark.parametrize("error", [OSError(13, "Permission denied"), OSError("odd")])
+def test_a_folder_that_cannot_be_read_is_told_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    def refuse(_: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    reason = error.strerror or "odd"
+    with pytest.raises(NotFoundInputError, match=f"The folder cannot be read: {reason}.") as caught:
+        read_trace(tmp_path)
+    assert caught.value.where == str(tmp_path)
 
 
 def test_the_trace_of_a_folder_is_told_by_content_and_the_others_by_name_and_reason(tmp_path: Path) -> None:

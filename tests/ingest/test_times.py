@@ -51,6 +51,11 @@ def test_a_column_of_mixed_spellings_reads_each_value_on_its_own() -> None:
     assert usable.tolist() == [True] * 4 + [False] + [True] * 2
 
 
+def test_one_time_out_of_range_does_not_spoil_the_others() -> None:
+    values, usable = column_ns([b"1", b"9000000000000000000", b"-2"])
+    assert (values.tolist(), usable.tolist()) == ([1_000, MAX_NS + 1, -2_000], [True] * 3)
+
+
 def test_a_value_without_decimals_among_decimals_does_not_shift_the_others() -> None:
     values, _ = column_ns([b"150", b"1.2", b"3.4"])
     assert values.tolist() == [150_000, 1_200, 3_400]
