@@ -93,6 +93,6 @@ def over(name: str, what: str, allowed: int) -> LimitInputError:
 def size_words(size: int) -> str:
     """Bytes in the largest binary unit that divides them; other numbers as they are."""
     for unit, each in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
-        if size >= each and not size % each:
+        if not size % each:
             return f"{size // each} {unit}"
     return str(size)

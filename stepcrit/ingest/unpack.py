@@ -217,9 +217,7 @@ class _Zstd:
 
 def is_zstd(head: bytes) -> bool:
     """Whether the first bytes are those of a zstd frame."""
-    return head.startswith(ZSTD_MAGIC) or (
-        head[1:4] == _ZSTD_SKIPPABLE[0] and head[:1] != b"" and 0x50 <= head[0] <= 0x5F
-    )
+    return head.startswith(ZSTD_MAGIC) or (head[1:4] == _ZSTD_SKIPPABLE[0] and 0x50 <= head[0] <= 0x5F)
 
 
 def _zstd() -> Any:

@@ -424,6 +424,30 @@ def test_a_bare_list_with_a_zero_byte_in_a_name_is_text(read_text: Read) -> None
     assert read_text(text).events.names == ("o\x00p",)
 
 
+def test_at_the_end_of_the_text_its_last_element_is_one() -> None:
+    assert split(b"1, 23", 0, at_end=True).bounds == [(0, 1), (3, 5)]
+    assert split(b"1, 23", 0, at_end=False).bounds == [(0, 1)]
+
+
+@pytest.mark.parametrize("event", ['{"ph":', '{ "ph" :', '{\n  "ph"\n :'])
+def test_a_text_without_its_head_begins_at_its_first_event(read_text: Read, event: str) -> None:
+    rest = ",".join(_compact(_event(n)) for n in range(3)).replace('{"ph":', event)
+    meta = read_text("lost, " + rest + "]", salvage=True).meta
+    assert (meta.event_count, [damage.harm for damage in meta.damage]) == (3, [Harm.HEAD])
+    assert meta.lost_share == len("lost, ") / len("lost, " + rest + "]")
+
+
+def test_the_error_names_the_first_byte_that_is_wrong(read_text: Read) -> None:
+    headless = GOOD[GOOD.index('{"ph"') :] + " junk" * 50
+    with pytest.raises(BrokenInputError) as caught:
+        read_text(headless)
+    assert caught.value.where.startswith("-, byte 0 of the JSON text, line 1")
+    start = '{"traceEvents":[' + _compact(_event(0))
+    with pytest.raises(BrokenInputError, match="ends here, and goes on") as caught:
+        read_text(start + "] , " + '{"ph":"X","name"?1},' * 5 + _compact(_event(1)) + "]}")
+    assert caught.value.where.startswith(f"-, byte {len(start)} of the JSON text, line 1")
+
+
 def test_the_window_reads_no_more_than_it_was_asked_for() -> None:
     source = io.BytesIO(b"x" * 1000)
     window = Window(lambda size: source.read(min(size, 7)), 50, 10_000)

@@ -149,6 +149,11 @@ def test_in_ci_less_text_is_read() -> None:
     [
         ("text=32GiB", Limits(text=32 * GIB)),
         ("text=32 gib", Limits(text=32 * GIB)),
+        ("text=1KiB", Limits(text=1_024)),
+        ("text=1MiB", Limits(text=1_048_576)),
+        ("text=1GiB", Limits(text=1_073_741_824)),
+        ("text=2kB", Limits(text=2_000)),
+        ("text=3GB", Limits(text=3_000_000_000)),
         ("value=5MB", Limits(value=5_000_000)),
         ("ratio=600", Limits(ratio=600)),
         ("events=7", Limits(events=7)),

@@ -12,6 +12,7 @@ import pytest
 from backports import zstd
 
 from stepcrit.errors import EmptyInputError, ForeignInputError, InputError, PointerInputError
+from stepcrit.ingest.sniff import refuse_bytes
 from stepcrit.model.trace import RawTrace
 
 Read = Callable[..., RawTrace]
@@ -92,6 +93,30 @@ def test_json_of_another_kind_is_named(read_text: Read, document: Any, word: str
         read_text(json.dumps(document), chunk_bytes=chunk_bytes)
     assert word in caught.value.what
     assert "torch.profiler" in caught.value.do
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\n {",
+        b"\n\t{",
+        b"\n\r\n{",
+        b"\n\n[",
+        b"\n{",
+        b"\n[",
+        b"\n",
+        b"{\x02",
+        b"[\x03\x00" + b" " * 30,
+        b'{"a\x00":1234}',
+    ],
+)
+def test_json_behind_a_line_end_or_with_a_damaged_byte_is_no_binary_file(head: bytes) -> None:
+    refuse_bytes(head)
+
+
+def test_json_with_a_tenth_of_zero_bytes_is_a_binary_file() -> None:
+    with pytest.raises(ForeignInputError, match="binary data"):
+        refuse_bytes(b'{"a\x00":123}')
 
 
 def test_a_trace_of_marks_alone_is_still_a_trace(read_text: Read) -> None:

@@ -36,6 +36,15 @@ REPAIRED = [
     (b'{"ph":"X","name":"L("_t","IMPL")\n(1)"}', {"ph": "X", "name": 'L("_t","IMPL")\n(1)'}, {Harm.QUOTE, Harm.CONTROL}),
     (b'{"name" : "a"b" , "ph" : "X" }', {"name": 'a"b', "ph": "X"}, {Harm.QUOTE}),
     (b'{"name":""a"b"","ph":"X"}', {"name": '"a"b"', "ph": "X"}, {Harm.QUOTE}),
+    *(
+        (b'{"name":"a"b","%s":1}' % key, {"name": 'a"b', key.decode(): 1}, {Harm.QUOTE})
+        for key in (b"ph", b"cat", b"pid", b"tid", b"ts", b"dur", b"args", b"id", b"bp", b"s")
+    ),
+    (b'{"ph":"X","name":"a"b" }\n', {"ph": "X", "name": 'a"b'}, {Harm.QUOTE}),
+    (rb'{"n":"\uDCAB \uDABC \udbef"}', {"n": "\ufffd \ufffd \ufffd"}, {Harm.SURROGATE}),
+    (rb'{"n":["C:\dir\"]}', {"n": ["C:\\dir\\"]}, {Harm.ESCAPE}),
+    (b'{"t":std-vector<int>,"u":_a.b}', {"t": "std-vector<int>", "u": "_a.b"}, {Harm.WORD}),
+    (b'{"a":[[""]""]}', None, set()),
     (b'{"a":+1e10}', {"a": 1e10}, {Harm.NUMBER}),
     (b'{"a":+}', None, set()),
     (b'{"a":.}', None, set()),

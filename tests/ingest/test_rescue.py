@@ -169,7 +169,7 @@ KNOWN_KEYS = [
 def test_behind_a_damaged_section_the_next_known_key_is_read(key: str) -> None:
     found = ", ".join(json.dumps(_event(n)) for n in range(9))
     for space in ("", "\n  "):
-        text = f'{{"traceEvents": [{found}],{space}"odd": ["a" "b"],{space}"{key}":{space}7,{space}"z": 1}}'
+        text = f'{{"traceEvents": [{found}],{space}"odd": ["a" "b"],{space}"{key}"{space}:{space}7,{space}"z": 1}}'
         assert _read(text).meta.header_keys == tuple(sorted(["traceEvents", "odd", key, "z"]))
 
 
@@ -202,6 +202,7 @@ def test_a_text_that_stops_behind_what_looks_like_the_end_of_its_list_is_cut() -
         (Harm.CONTROL, text.index("o\np0") + 1),
         (Harm.CUT, len(text)),
     ]
+    assert meta.lost_share == len('{"ph": "X", "args": {"x": [{"a": 1}], "b": 2, "c') / len(text)
 
 
 def test_a_stray_quotation_mark_is_met_before_all_of_the_text_is_in_memory() -> None:
@@ -222,10 +223,11 @@ def test_a_path_with_backslashes_in_the_header_is_repaired() -> None:
 
 def test_a_header_value_is_used_as_it_was_repaired() -> None:
     found = ", ".join(json.dumps(_event(n)) for n in range(3))
-    text = f'{{"traceEvents": [{found}], "distributedInfo": {{"rank": 03, "world_size": +8,}}}}'
-    meta = _read(text).meta
-    assert (meta.rank, meta.world_size) == (3, 8)
-    assert {damage.harm for damage in meta.damage} == {Harm.COMMA, Harm.NUMBER}
+    text = f'{{"traceEvents": [{found}], "distributedInfo": {{"rank": 03, "world_size": +8,}}'
+    for end in ("}", ', "schemaVersion": 1}'):
+        meta = _read(text + end).meta
+        assert (meta.rank, meta.world_size) == (3, 8)
+        assert {damage.harm for damage in meta.damage} == {Harm.COMMA, Harm.NUMBER}
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 100, 1 << 20])

@@ -109,6 +109,9 @@ def test_columns_have_the_types_of_the_model(read: Read) -> None:
     ("dur", "ns", "reason"),
     [
         (-4, 0, "negative duration clipped to 0"),
+        ("-0.001", 0, "negative duration clipped to 0"),
+        ("2305843009213693.952", 2**61, None),
+        ("2305843009213693.953", 2**61, "duration over 73 years cut"),
         (1e20, 2**61, "duration over 73 years cut"),
         (0, 0, None),
         ("1.5", 1500, None),
