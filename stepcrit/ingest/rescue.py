@@ -137,8 +137,9 @@ class Rescuer(Generic[Event]):
         window = self._window
         text = window.text[window.at : end]
         event = self._decoded(text)
-        # Only what is sound as far as it goes may have been cut by an argument that looks like a border.
-        if event is None and _stops(text) and self._exact(self._limit(end), found):
+        # What is sound as far as it goes may have been cut by an argument that looks like a border; else the
+        # border behind a sound event may be what is damaged.
+        if event is None and self._exact(self._limit(end) if _stops(text) else end, found):
             return
         if event is None:
             self._repaired(end, found)

@@ -257,3 +257,15 @@ def test_an_excerpt_begins_a_third_of_it_before_its_place_and_never_before_the_t
     assert excerpt(text, 19) == text[:EXCERPT_BYTES].decode()
     assert excerpt(text, 50) == text[30:90].decode()
     assert excerpt(b"ab\xff", 2) == "ab\ufffd"
+
+
+def test_a_sound_event_before_a_damaged_border_is_kept() -> None:
+    each = [json.dumps(_event(n)) for n in range(4)]
+    text = (
+        "["
+        + ",".join(each).replace(
+            '},{"ph": "X", "cat": "cpu_op", "name": "op2"', '},["ph": "X", "name": "op2"'
+        )
+        + "]"
+    )
+    assert sorted(_read(text).events.names) == ["op0", "op1", "op3"]
