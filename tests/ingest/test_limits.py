@@ -123,6 +123,13 @@ def test_a_real_ratio_is_no_bomb() -> None:
     assert read_trace(io.BytesIO(data)).meta.event_count == 21_000
 
 
+def test_a_little_text_may_pack_to_next_to_nothing() -> None:
+    text = _text() + b" " * 10_000_000
+    data = zstd.compress(text)
+    assert len(text) > 1000 * len(data)
+    assert read_trace(io.BytesIO(data)).meta.event_count == 300
+
+
 def test_a_size_that_a_frame_declares_is_not_believed() -> None:
     # single segment, 8 bytes of content size: 2^62; then one raw block of 2 bytes, the last
     frame = b"\x28\xb5\x2f\xfd\xe0" + (1 << 62).to_bytes(8, "little") + b"\x11\0\0" + b"[]"

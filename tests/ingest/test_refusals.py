@@ -114,6 +114,15 @@ def test_json_behind_a_line_end_or_with_a_damaged_byte_is_no_binary_file(head: b
     refuse_bytes(head)
 
 
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("encoding", ["UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE"])
+def test_text_in_a_wide_encoding_is_named_with_the_way_out(encoding: str, bom: str) -> None:
+    for text in ('{"traceEvents": []}', ' [{"ph": "X"}]'):
+        with pytest.raises(ForeignInputError, match=f"text in {encoding}") as caught:
+            refuse_bytes((bom + text).encode(encoding))
+        assert f"iconv -f {encoding} -t UTF-8" in caught.value.do
+
+
 def test_json_with_a_tenth_of_zero_bytes_is_a_binary_file() -> None:
     with pytest.raises(ForeignInputError, match="binary data"):
         refuse_bytes(b'{"a\x00":123}')

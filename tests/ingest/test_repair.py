@@ -44,7 +44,7 @@ REPAIRED = [
     (rb'{"n":"\uDCAB \uDABC \udbef"}', {"n": "\ufffd \ufffd \ufffd"}, {Harm.SURROGATE}),
     (rb'{"n":["C:\dir\"]}', {"n": ["C:\\dir\\"]}, {Harm.ESCAPE}),
     (b'{"t":std-vector<int>,"u":_a.b}', {"t": "std-vector<int>", "u": "_a.b"}, {Harm.WORD}),
-    (b'{"a":[[""]""]}', None, set()),
+    *((b'{"n":""a%sb""}' % mark, None, set()) for mark in (b"]", b"[", b"{", b"}", b",", b":")),
     (b'{"a":+1e10}', {"a": 1e10}, {Harm.NUMBER}),
     (b'{"a":+}', None, set()),
     (b'{"a":.}', None, set()),
