@@ -123,7 +123,7 @@ class Rescuer(Generic[Event]):
     def _next(self, found: list[Event]) -> None:
         """Read one event, or grow the window."""
         window = self._window
-        self._see(_EVENT_BYTES)
+        self._see(min(_EVENT_BYTES, window.largest // 2))
         border = BOUNDARY.search(window.text, window.at)
         if border:
             self._upto(border.start() + 1, border.end(), found)

@@ -19,6 +19,7 @@ class Window:
         at: everything before it is dealt with.
         at_end: whether nothing follows `text`.
         chunk_bytes: how much of it is wanted at a time.
+        largest: the most that one value may take.
     """
 
     def __init__(self, read: Callable[[int], bytes], chunk_bytes: int, largest: int) -> None:
@@ -27,7 +28,7 @@ class Window:
         self.at_end = False
         self._read = read
         self.chunk_bytes = chunk_bytes
-        self._largest = largest
+        self.largest = largest
         self._offset = 0  # of text[0] in the document
         self._lines = 0  # line ends before text[0]
 
@@ -51,8 +52,8 @@ class Window:
             LimitInputError: what is left is one value already larger than the limit.
         """
         left = len(self.text) - self.at
-        if left > self._largest:
-            raise over("value", "One value of the JSON is larger than is allowed", self._largest)
+        if left > self.largest:
+            raise over("value", "One value of the JSON is larger than is allowed", self.largest)
         block = self._block(max(self.chunk_bytes - left, left, 1))
         self._lines += self.text.count(b"\n", 0, self.at)
         self.text = self.text[self.at :] + block

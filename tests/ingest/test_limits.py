@@ -177,3 +177,9 @@ def test_a_limit_is_a_number_perhaps_with_a_unit(word: str, limits: Limits) -> N
 def test_what_is_no_limit_is_refused(word: str) -> None:
     with pytest.raises(UsageError):
         parse_limits(Limits(), (word,))
+
+
+def test_looking_ahead_in_damaged_text_is_no_large_value() -> None:
+    found = [json.dumps({**EVENT, "name": f"op{n}", "ts": n}) for n in range(900)]
+    text = ("[" + ",".join(found) + "]").replace('"op1"', '"op1""').encode()
+    assert read_trace(io.BytesIO(text), limits=Limits(value=10_000), chunk_bytes=1000).meta.event_count == 900
