@@ -140,10 +140,8 @@ def test_exit_code_70_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_outcome_that_depends_on_the_piece_size_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "outcome", lambda _, chunk_bytes: str(chunk_bytes))
     sound = json.dumps(seeds.job(thrown(1))).encode()
-    assert "read in pieces of" in judged(TARGETS["reader"], sound)
-    assert (
-        judged(TARGETS["reader"], sound[:-20]) == ""
-    )  # damaged: where it is cut may decide what is left of it
+    for data in (sound, sound[:-20]):  # damaged or not
+        assert "read in pieces of" in judged(TARGETS["reader"], data)
 
 
 # --- what is tried -----------------------------------------------------------------------------
