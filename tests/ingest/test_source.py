@@ -158,7 +158,9 @@ def test_without_the_extra_a_zstd_file_names_it(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    "data", [gzip.compress(b""), gzip.compress(b"")[:10], zstd.compress(b""), b"\x1f\x8b"]
+    "data",
+    [gzip.compress(b""), gzip.compress(b"")[:10], zstd.compress(b""), b"\x1f\x8b"],
+    ids=["gzip", "its header", "zstd", "two bytes"],  # by content they would have the time of day in them
 )
 def test_a_packed_file_of_nothing_is_empty(data: bytes) -> None:
     with pytest.raises(EmptyInputError):

@@ -569,3 +569,11 @@ def test_a_sync_record_stamped_by_the_host_stays_where_it_is() -> None:
     assert offset == 32_000
     assert start(after, EventKind.SYNC) == start(before, EventKind.SYNC)
     assert start(after, EventKind.GPU_ANNOTATION) == start(before, EventKind.GPU_ANNOTATION) + offset
+
+
+def test_a_long_recording_may_hold_a_long_pause() -> None:
+    """Ten minutes of work and a pause of two hours: a hundred recordings would be sixteen."""
+    minute = 60_000_000
+    chrome = [op("aten::mm", n * minute, 1_000_000) for n in range(11)]
+    assert codes(make_plausible(read([*chrome, op("aten::mm", 130 * minute, 10)]))) == {}
+    assert codes(make_plausible(read([*chrome, op("aten::mm", 10**6 * minute, 10)]))) == {"P303": 1}

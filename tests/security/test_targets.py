@@ -152,3 +152,16 @@ def test_the_folder_of_the_cache_is_the_users_own(tmp_path: Path) -> None:
     assert run(["analyze", "t.json"]) == 0
     assert (tmp_path / "cache" / "stepcrit").stat().st_mode & 0o777 == 0o700
     shutil.rmtree(tmp_path / "cache")
+
+
+def test_a_link_that_waits_where_the_draft_will_be_is_not_followed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its name is drawn by chance; here somebody has guessed it."""
+    monkeypatch.setattr(os, "urandom", bytes)
+    Path("victim").write_text("mine", encoding="utf-8")
+    Path(".o.txt.00000000.part").symlink_to("victim")
+    assert run(["doctor", "t.json", "-o", "o.txt"]) == 5
+    assert Path("victim").read_text(encoding="utf-8") == "mine"
+    assert not Path("o.txt").exists()
+    assert "cannot write" in capsys.readouterr().err
