@@ -115,7 +115,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         for c in checks
         if c.state == State.WARN
     )
-    found = (*found, *rule_findings(links.rules_used))
+    found = (*found, *of_reading(meta), *rule_findings(links.rules_used))
     found += implausible(odd)
     return Document("doctor", (Input(meta.source, meta.sha256, meta.input_bytes),), blocks, data, found, {})
 
@@ -189,17 +189,14 @@ def _raw_text(value: Value) -> str:
 
 
 def _reading(meta: TraceMeta) -> list[Section]:
-    """What was wrong with the file itself, by code."""
-    met = of_reading(meta)
-    if not met:
-        return []
-    lines = [
-        Sentence(f"{{}} {one.what.template}", (Value(one.code, Unit.TEXT), *one.what.values)) for one in met
-    ]
+    """How much of the file could not be used; what was wrong with it is among the findings."""
+    lines = []
     if meta.lost_share:
         lines.append(say("{} of the input could not be used", Value(meta.lost_share, Unit.SHARE)))
     if meta.is_cut:
         lines.append(say("how much a file that stops early once held is not known, and not in that share"))
+    if not lines:
+        return []
     return [Section("The file", notes=tuple(lines), topic="salvage")]
 
 

@@ -35,6 +35,7 @@ def test_b032_what_was_cut_is_told_with_its_place_and_strict_refuses_it(ask: Ask
     assert (answer.code, harm["harm"], harm["first_byte"]) == (0, "cut", len(cut))
     assert answer.data["phases"] == {"X": 39}
     assert "L105" in ask(cut).codes
+    assert "L105" in answer.codes
     assert ask(cut, "analyze", "--strict").code == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
+
 from stepcrit.model.section import Bar, Column, Document, Finding, Input, Section, Sentence, Unit, Value
 
 NAMES = (
@@ -68,3 +70,16 @@ def document() -> Document:
     data = {"names": list(NAMES), "by_name": {n: i for i, n in enumerate(NAMES)}, "nothing": None}
     findings = tuple(Finding(f"X{i}", Sentence("{}", (Value(n, Unit.NAME),)), i) for i, n in enumerate(NAMES))
     return Document("analyze", (Input(NAMES[0], "00", 1),), blocks, data, findings, {NAMES[1]: NAMES[2]})
+
+
+class Tags(HTMLParser):
+    """What tags a page has, and what attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.keys: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.keys |= {key for key, _ in attrs}

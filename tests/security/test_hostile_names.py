@@ -13,7 +13,6 @@ import shutil
 import unicodedata
 import zlib
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from stepcrit.cli.main import app, run
 from stepcrit.errors import ForeignInputError
 from stepcrit.report.html import fragment
 from stepcrit.report.safe import visible
+from tests.report.hostile import Tags
 from tests.security.hostile_trace import CONTROLLING, WANTING, HostileTrace, hostile_trace
 
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -386,19 +386,6 @@ def check_markdown(text: str) -> None:
         rows = [len(cell.findall(row.replace("\\\\", ""))) for row in table.splitlines()]
         assert len(set(rows)) == 1
     assert [line for line in outside.split("\n") if re.match(r"#{1,2} ", line)] == []
-
-
-class Tags(HTMLParser):
-    """What tags a page has."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
-        self.keys: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        self.keys |= {key for key, _ in attrs}
 
 
 def check_html(text: str) -> None:
