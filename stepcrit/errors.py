@@ -2,6 +2,11 @@
 
     StepcritError                 exit code
     ├── UsageError                2   wrong option, unknown step, selector that matches nothing
+    │   ├── ConfigError               a line of stepcrit.toml that says nothing, or what it cannot mean
+    │   ├── NoGitError                git is not installed, or does not answer
+    │   ├── NoRepositoryError         not in a git repository
+    │   ├── RefError                  no such ref
+    │   └── ShallowError              the clone has not the history that is asked for
     ├── InputError                3   no usable input
     │   ├── NotFoundInputError        the path does not exist or cannot be read
     │   ├── EmptyInputError           nothing in the file
@@ -9,7 +14,9 @@
     │   ├── BrokenInputError          not JSON, cut off, or not gzip after all
     │   ├── ForeignInputError         well-formed, but no torch.profiler trace
     │   ├── UnusableInputError        a trace without what this question needs
-    │   └── LimitInputError           it asks for more than a limit allows
+    │   ├── LimitInputError           it asks for more than a limit allows
+    │   ├── AbsentInputError          not there at that git ref
+    │   └── LinkInputError            a link, a folder or a submodule at that git ref
     ├── PartialError              4   answered only in part, and `--strict` was given
     ├── OutputError               5   the result could not be written
     └── InternalError            70   a broken promise of ours: please report it
@@ -41,6 +48,36 @@ class UsageError(StepcritError):
 
     exit_code = 2
     code = "SC200"
+
+
+class ConfigError(UsageError):
+    """The configuration says what nothing understands; the message has its line."""
+
+    code = "SC201"
+
+
+class NoGitError(UsageError):
+    """git is needed, and is not there or does not answer."""
+
+    code = "SC210"
+
+
+class NoRepositoryError(UsageError):
+    """A git ref was given where there is no git repository."""
+
+    code = "SC211"
+
+
+class RefError(UsageError):
+    """The repository has no such ref."""
+
+    code = "SC212"
+
+
+class ShallowError(UsageError):
+    """The clone is shallow: the ref or the history asked for was not fetched."""
+
+    code = "SC213"
 
 
 class InputError(StepcritError):
@@ -90,6 +127,18 @@ class LimitInputError(InputError):
     """Reading on would take more than a limit allows."""
 
     code = "SC307"
+
+
+class AbsentInputError(InputError):
+    """At that git ref there was nothing at the path."""
+
+    code = "SC308"
+
+
+class LinkInputError(InputError):
+    """At that git ref the path was no regular file."""
+
+    code = "SC309"
 
 
 class PartialError(StepcritError):

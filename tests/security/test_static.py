@@ -58,6 +58,9 @@ DOORS = {"stepcrit/cli/output.py", "stepcrit/cli/main.py"}
 PRINTER = "stepcrit/report/screen.py"
 """Who may make a rich console: without markup, highlighting and emoji."""
 
+GIT = "stepcrit/ingest/gitrun.py"
+"""Who may start a program: git, found by its absolute path, with a list of arguments and none of its hooks."""
+
 LAZY = "stepcrit/__init__.py"
 """Who may import by name: the face of the library, from a table of its own."""
 
@@ -114,8 +117,9 @@ def takes_apart(node: ast.AST, _: str) -> bool:
     return bool(imported(node) & UNPACKING)
 
 
-def starts_something(node: ast.AST, _: str) -> bool:
-    return bool(imported(node) & RUNNING)
+def starts_something(node: ast.AST, where: str) -> bool:
+    """The baseline of a check lies in git, which only git can read; so one file may start git, and git alone."""
+    return bool(imported(node) & (RUNNING - {"subprocess"} if where == GIT else RUNNING))
 
 
 def opens_a_connection(node: ast.AST, _: str) -> bool:
@@ -263,6 +267,23 @@ def test_the_library_imports_only_what_its_own_table_names() -> None:
         n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "_HOMES"
     )
     assert all(home.startswith("stepcrit.") for home in ast.literal_eval(table).values())
+
+
+def test_the_one_program_that_is_started_is_git_with_a_list_of_arguments() -> None:
+    tree = ast.parse((ROOT / GIT).read_text(encoding="utf-8"))
+    uses = [node for node in ast.walk(tree) if is_attribute_of(node, "subprocess")]
+    assert sorted({node.attr for node in uses}) == ["DEVNULL", "TimeoutExpired", "run"]  # type: ignore[attr-defined]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.func in uses]
+    assert [ast.unparse(call.args[0]) for call in calls] == ["[*command, *words]"]
+    assert ast.unparse(tree).count("command = [_program(), ") == 1
+    assert [ast.unparse(n) for n in ast.walk(tree) if called(n) == "which"] == [
+        "shutil.which('git', path=os.pathsep.join(folders))"
+    ]
+
+
+def test_only_the_file_for_git_may_start_anything() -> None:
+    assert not list(found((starts_something,), "import subprocess", GIT))
+    assert list(found((starts_something,), "import multiprocessing", GIT))
 
 
 def test_the_package_breaks_no_rule() -> None:
