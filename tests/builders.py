@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,14 @@ def table(chrome: Sequence[Mapping[str, Any]], *, scale: int = 1000) -> EventTab
     kinds = [KINDS.get(e.get("cat", ""), EventKind.OTHER) for e in chrome]
     args = {i: dict(e.get("args", {})) for i, e in enumerate(chrome)}
     none = np.full(len(chrome), -1, np.int64)
+    shapes, dtypes = Interned(), Interned()
+    lists = [
+        np.array(
+            [kept(json.dumps(a[key], separators=(",", ":"))) if a.get(key) else -1 for a in args.values()],
+            np.int32,
+        )
+        for kept, key in ((shapes, "Input Dims"), (dtypes, "Input type"))
+    ]
     return EventTable(
         np.array(kinds, np.int8),
         np.array([cats(e.get("cat", "")) for e in chrome], np.int32),
@@ -58,11 +67,13 @@ def table(chrome: Sequence[Mapping[str, Any]], *, scale: int = 1000) -> EventTab
         np.array(order, np.int64),
         none.astype(np.int32),
         none.astype(np.int32),
+        *lists,
         names.words,
         cats.words,
         tuple(lanes),
         (),
         (),
+        *(kept.words for kept in (shapes, dtypes)),
         {i: a for i, a in args.items() if a and (kinds[i] == EventKind.SYNC or "Collective name" in a)},
     )
 

@@ -8,12 +8,15 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from stepcrit.ingest.columns import label
 from stepcrit.model.arrays import NONE
 
 Number: TypeAlias = int | str
 """A whole number, or its text: writers disagree (`"bytes": 128` and `"bytes": "128"`)."""
 
 NO_ARGUMENTS = msgspec.Raw(b"{}")
+NO_TEXT = msgspec.Raw(b"")
+"""Stands for a list that an event does not give."""
 
 UNKNOWN_BYTES = ""
 """Stands for the bytes an allocator event does not give: -1 is a size like others there."""
@@ -37,6 +40,10 @@ class Arguments(msgspec.Struct, gc=False):
     device: Number = NONE
     stack: str = msgspec.field(default="", name="Call stack")
     module: str = msgspec.field(default="", name="Module Hierarchy")
+    # Lists stay text: few of them differ, and each is looked at once (see `written_list`).
+    shapes: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Input Dims")
+    old_shapes: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Input dims")
+    dtypes: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Input type")
     # Rows with one of these keep all their arguments.
     collective: str = msgspec.field(default="", name="Collective name")
     graph: int = msgspec.field(default=0, name="graph id")
@@ -97,10 +104,13 @@ class ArgumentReader:
             return msgspec.json.decode(text, type=shape)
         except (msgspec.DecodeError, RecursionError):
             found = self.all_of(text)
+        lists = msgspec.json.decode(text, type=dict[str, msgspec.Raw]) if found else {}
         sound: dict[str, Any] = {}
         for field in _FIELDS[shape]:
             value = found.get(field.encode_name)
-            if _is_of(value, field.type):
+            if field.type is msgspec.Raw:
+                sound[field.name] = lists.get(field.encode_name, NO_TEXT)
+            elif _is_of(value, field.type):
                 sound[field.name] = value
             elif value is not None:
                 self._dropped[unusable(field.encode_name)] += 1
@@ -111,6 +121,25 @@ def unusable(argument: str) -> str:
     """The reason under which values of an argument are counted that are not what it should hold."""
     return f'argument "{argument}" is unusable, taken as absent'
 
+
+def written_list(text: bytes) -> str:
+    r"""A JSON list without blanks, so that lists that say the same are the same text; "" for all else.
+
+    Lists that some writers quote are unquoted. An empty list says nothing of any input, like none at all.
+
+    >>> written_list(b"[[2, 3],\n []]"), written_list(b'"[[2,3], []]"'), written_list(b"[]"), written_list(b"7")
+    ('[[2,3],[]]', '[[2,3],[]]', '', '')
+    """
+    try:
+        value = msgspec.json.decode(text) if text else None
+        value = msgspec.json.decode(value) if isinstance(value, str) and value else value
+        return label(msgspec.json.encode(value).decode()) if isinstance(value, list) and value else ""
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+
+
+SAYS_NOTHING = frozenset({b"", b"null", b"[]", b'""', b'"[]"'})
+"""Texts of a list that is absent, and no fault of the writer's."""
 
 _FIELDS = {shape: msgspec.structs.fields(shape) for shape in (Arguments, MemoryArguments)}
 

@@ -50,7 +50,9 @@ class Interner(dict[Any, int]):
             self[value] = len(self.table)
             self.table.append(value)
         code = self[value]
-        if not (isinstance(key, str) and len(key) > NAME_CHARS):  # a name that was cut is not kept whole here
+        if not (
+            isinstance(key, (str, bytes)) and len(key) > NAME_CHARS
+        ):  # a name that was cut is not kept whole here
             self[key] = code
         return code
 

@@ -19,7 +19,7 @@ Columns: TypeAlias = Mapping[str, np.ndarray[Any, Any]]
 Word = TypeVar("Word", str, tuple[str, str])
 
 _IDS = ("external_id", "python_id", "correlation", "seq")
-_REST = ("name", "cat", "track", "device", "stream", "nbytes", "module", "stack")
+_REST = ("name", "cat", "track", "device", "stream", "nbytes", "module", "stack", "shapes", "dtypes")
 
 
 def alphabetical(table: Sequence[Word]) -> tuple[tuple[Word, ...], Int32Array]:

@@ -18,11 +18,13 @@ import numpy as np
 
 from stepcrit.ingest.arguments import (
     NO_ARGUMENTS,
+    SAYS_NOTHING,
     UNKNOWN_BYTES,
     ArgumentReader,
     Arguments,
     Number,
     unusable,
+    written_list,
 )
 from stepcrit.ingest.columns import ColumnStore, Interner, Room, int64_column, label, name_label
 from stepcrit.ingest.dialect import DATED_TEXT
@@ -103,7 +105,7 @@ class RowCollector:
         phases: events by phase.
         dropped, dated: the decoder's, added to.
         rows, ends, flows, memory: columns in file order, times in ns as written.
-        cats, names, tracks, stacks, modules: what the codes in the columns mean.
+        cats, names, tracks, stacks, modules, shapes, dtypes: what the codes in the columns mean.
         arguments: all arguments of the rows that need them, by position in the file.
         thread_names, process_names: JSON texts of the metadata, by (pid, tid) and by pid.
     """
@@ -116,6 +118,10 @@ class RowCollector:
         self.rows, self.ends, self.flows, self.memory = (ColumnStore() for _ in range(4))
         self.cats, self.names = Interner(label, "", room=room), Interner(name_label, room=room)
         self.stacks, self.modules = Interner(label, "", room=room), Interner(label, "", room=room)
+        self.shapes, self.dtypes = (
+            Interner(written_list, "", room=room),
+            Interner(written_list, "", room=room),
+        )
         self.flow_ids = Interner(label)
         self.tracks = Interner(lambda track: (label(track[0]), label(track[1])))
         self.arguments: dict[int, dict[str, Any]] = {}
@@ -172,6 +178,8 @@ class RowCollector:
             track=self._tracks(events),
             stack=self.stacks.codes([arg.stack for arg in args]) - 1,
             module=self.modules.codes([arg.module for arg in args]) - 1,
+            shapes=self._list_codes(self.shapes, "Input Dims", [bytes(_shapes(arg)) for arg in args]),
+            dtypes=self._list_codes(self.dtypes, "Input type", [bytes(arg.dtypes) for arg in args]),
             **self._argument_columns(args),
         )
         for place, (event, arg) in enumerate(zip(events, args, strict=True)):
@@ -271,6 +279,20 @@ class RowCollector:
             "device": int64_column([arg.device for arg in args]),
         }
 
+    def _list_codes(self, interner: Interner, argument: str, texts: list[bytes]) -> Int32Array:
+        """The numbers of lists by their text, -1 for what is none."""
+        codes = interner.codes(texts) - 1
+        absent = int((codes == NONE).sum())
+        lost = absent - sum(map(texts.count, SAYS_NOTHING)) if absent else 0
+        if lost > 0:
+            lost = sum(
+                text.strip() not in SAYS_NOTHING
+                for text, code in zip(texts, codes, strict=True)
+                if code == NONE
+            )
+            self.dropped[unusable(argument)] += lost
+        return codes
+
     def _lost(self, argument: str) -> Callable[[int], None]:
         """What counts values of an argument that are no number."""
 
@@ -278,6 +300,11 @@ class RowCollector:
             self.dropped[unusable(argument)] += lost
 
         return count
+
+
+def _shapes(arg: Arguments) -> msgspec.Raw:
+    """The shapes under the name that is there: until 2021 it was written in small letters."""
+    return arg.shapes or arg.old_shapes
 
 
 def _queue(arg: Arguments) -> Number:

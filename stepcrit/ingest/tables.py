@@ -25,6 +25,7 @@ Columns: TypeAlias = dict[str, np.ndarray[Any, Any]]
 _ROW_TYPES: dict[str, type[np.generic]] = {
     "order": np.int64, "start": np.int64, "duration": np.int64, "begins": np.bool_,
     "cat": np.int32, "name": np.int32, "track": np.int32, "stack": np.int32, "module": np.int32,
+    "shapes": np.int32, "dtypes": np.int32,
     "correlation": np.int64, "external_id": np.int64, "python_id": np.int64, "seq": np.int64, "nbytes": np.int64,
     "stream": np.int64, "device": np.int64,
 }  # fmt: skip
@@ -62,7 +63,7 @@ class _Words:
     """What the codes in the columns mean.
 
     Attributes:
-        cats, names, stacks, modules: texts, alphabetically.
+        cats, names, stacks, modules, shapes, dtypes: texts, alphabetically.
         tracks: (pid, tid) by track, alphabetically.
         processes: name of each track's process, or its pid.
         labels: names of tracks.
@@ -72,6 +73,8 @@ class _Words:
     names: tuple[str, ...]
     stacks: tuple[str, ...]
     modules: tuple[str, ...]
+    shapes: tuple[str, ...]
+    dtypes: tuple[str, ...]
     tracks: tuple[Track, ...]
     processes: tuple[str, ...]
     labels: Mapping[Track, str]
@@ -120,6 +123,8 @@ def _words(collected: RowCollector, tables: tuple[Columns, ...]) -> _Words:
     names = _renumbered(collected.names.table, "name", tables)
     stacks = _renumbered(collected.stacks.table[1:], "stack", tables)
     modules = _renumbered(collected.modules.table[1:], "module", tables)
+    shapes = _renumbered(collected.shapes.table[1:], "shapes", tables)
+    dtypes = _renumbered(collected.dtypes.table[1:], "dtypes", tables)
     tracks = _renumbered(collected.tracks.table, "track", tables)
     processes = {pid: _name_in(texts) for pid, texts in collected.process_names.items()}
     return _Words(
@@ -127,6 +132,8 @@ def _words(collected: RowCollector, tables: tuple[Columns, ...]) -> _Words:
         names,
         stacks,
         modules,
+        shapes,
+        dtypes,
         tracks,
         processes=tuple(processes.get(pid) or pid for pid, _ in tracks),
         labels={track: _name_in(texts) for track, texts in collected.thread_names.items()},
@@ -246,6 +253,7 @@ def _event_table(rows: Columns, placement: Placement, words: _Words, collected: 
         "start_ns": rows["start"], "end_ns": rows["end"], "lane": placement.lane,
         "correlation": rows["correlation"], "external_id": rows["external_id"], "seq": rows["seq"],
         "nbytes": nbytes, "order": rows["order"], "stack": rows["stack"], "module": rows["module"],
+        "shapes": rows["shapes"], "dtypes": rows["dtypes"],
     }  # fmt: skip
     freeze(*columns.values())
     return EventTable(
@@ -255,6 +263,8 @@ def _event_table(rows: Columns, placement: Placement, words: _Words, collected: 
         lanes=placement.lanes,
         stacks=words.stacks,
         modules=words.modules,
+        shape_lists=words.shapes,
+        dtype_lists=words.dtypes,
         args={row: collected.arguments[int(rows["order"][row])] for row in with_arguments.tolist()},
     )
 

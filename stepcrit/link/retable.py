@@ -12,6 +12,7 @@ from stepcrit.model.trace import RawTrace, TraceMeta
 
 _COLUMNS = (
     "kind", "cat", "name", "lane", "correlation", "external_id", "seq", "nbytes", "order", "stack", "module",
+    "shapes", "dtypes",
 )  # fmt: skip
 
 

@@ -101,6 +101,8 @@ class EventTable:
         order: position in the file's traceEvents array (the event's address for a user).
         stack: index into `stacks` ("Call stack" text), -1 when absent.
         module: index into `modules` ("Module Hierarchy" text), -1 when absent.
+        shapes: index into `shape_lists` (an operator's "Input Dims" as JSON without blanks), -1 when absent or empty.
+        dtypes: index into `dtype_lists` (its "Input type", likewise), -1 when absent or empty.
         args: decoded arguments of the few rows whose kind needs them: cuda_sync records,
             collectives (an argument "Collective name"), graph kernels. Row -> mapping.
     """
@@ -118,11 +120,15 @@ class EventTable:
     order: Int64Array
     stack: Int32Array
     module: Int32Array
+    shapes: Int32Array
+    dtypes: Int32Array
     names: tuple[str, ...]
     cats: tuple[str, ...]
     lanes: tuple[Lane, ...]
     stacks: tuple[str, ...]
     modules: tuple[str, ...]
+    shape_lists: tuple[str, ...]
+    dtype_lists: tuple[str, ...]
     args: Mapping[int, Mapping[str, Any]]
 
     def __len__(self) -> int:
