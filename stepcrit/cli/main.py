@@ -13,6 +13,7 @@ from contextlib import redirect_stdout
 import typer
 from typer.exceptions import TyperException
 
+from stepcrit import kernels
 from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, whatif
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
@@ -50,10 +51,12 @@ COMMANDS = ("analyze", "critical", "whatif", "doctor", "calc", "demo", "explain"
 
 
 def _version(*, value: bool) -> None:
+    """Print the version, if that is wanted; a wrong choice of kernels is told by every command."""
+    running = kernels.chosen()
     if value:
         from stepcrit import __version__  # noqa: PLC0415 - reads package metadata
 
-        say(f"stepcrit {__version__} (Python {sys.version.split()[0]})\n")
+        say(f"stepcrit {__version__} (Python {sys.version.split()[0]}, {running} kernels)\n")
         raise typer.Exit
 
 
