@@ -110,13 +110,14 @@ def test_periods_that_follow_each_other_are_resampled_in_blocks() -> None:
     assert (sample_of(slow).block, sample_of(slow).lag1 > 0.3) == (3, True)  # the cube root of 9, rounded up
     assert sample_of([100, 108, 101, 107, 102, 106, 103, 105, 104]).block == 1
     assert sample_of(list(range(8))).block == 2
-    # Three in a row drawn together make the middle vary more than each alone would.
-    together = compare(slow, slow)
-    zigzag = [100, 108, 101, 107, 102, 106, 103, 105, 104]
-    apart = compare(zigzag, zigzag)
+    # Four in a row drawn together make the middle vary twice as much as each alone would.
+    rising = list(range(100, 130))
+    zigzag = [value for pair in zip(rising[:15], rising[:14:-1], strict=True) for value in pair]
+    together, apart = compare(rising, rising), compare(zigzag, zigzag)
+    assert (together.base.block, apart.base.block) == (4, 1)
     assert together.low is not None
     assert apart.low is not None
-    assert together.low < apart.low
+    assert 1 - together.low > 1.5 * (1 - apart.low)
 
 
 def test_autocorrelation_by_hand() -> None:
