@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from stepcrit.analyses.fingerprint import changes_between
 from stepcrit.analyses.statistics import Call, compare, verdict
+from stepcrit.link.workload import NEVER, Times, WorkKey, flops_of
 
 CASES = {
     case["id"]: case
@@ -32,3 +34,27 @@ def test_two_samples_give_the_numbers_worked_out_by_hand(case: str, call: Call) 
     assert shift.p == pytest.approx(expect["p_exact"], rel=1e-12)
     assert shift.is_exact
     assert verdict(shift, 0.01).call == call
+
+
+def _work(counts: dict[str, int]) -> dict[WorkKey, Times]:
+    """The work of one step, as the case writes it: operator, shapes as 2x3,3x4, type."""
+    found = {}
+    for words, count in counts.items():
+        name, sizes, rest = words.split(" | ")
+        is_op = name.startswith("aten::")
+        shapes = f"[[{sizes.replace(',', '],[').replace('x', ',')}]]" if is_op else sizes
+        key = WorkKey("op", name, shapes, rest) if is_op else WorkKey("collective", name, shapes, group=rest)
+        found[key] = Times(count, count, count)
+    return found
+
+
+def test_unmatched_work_is_told_with_its_ratio_of_operations() -> None:
+    given: dict[str, Any] = CASES["M04"]
+    expect = given["expect"]
+    base, new = _work(given["base"]), _work(given["new"])
+    (change,) = changes_between(base, new)
+    assert {change.key} == _work(dict.fromkeys(expect["only_new"], 1)).keys()
+    assert (change.base, change.new.total) == (NEVER, 1)
+    flops = [flops_of(work, 1) for work in (base, new)]
+    assert flops == [expect["flops_base"], expect["flops_new"]]
+    assert flops[1] / flops[0] == pytest.approx(expect["flop_ratio"])
