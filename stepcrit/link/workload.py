@@ -1,11 +1,12 @@
 """How often each kind of work is done in a step: operators with their inputs, collectives, other device work.
 
-What counts are the operators that do the work, those within which no other operator runs; and what the device does
-without an operator. Counts are ranges over the steps: what varies is no fixed number.
+What counts are the operators that do the work: those that launch it, and those within which no other runs but to
+make or look at memory; and what the device does without an operator. Counts are ranges over the steps: what varies is no fixed number.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,24 @@ from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Step
 from stepcrit.model.trace import RawTrace
+
+_BOOKKEEPING = frozenset(
+    {
+        "aten::alias", "aten::as_strided", "aten::chunk", "aten::contiguous", "aten::detach", "aten::detach_", "aten::diagonal",
+        "aten::empty", "aten::empty_like", "aten::empty_permuted", "aten::empty_strided", "aten::expand", "aten::expand_as",
+        "aten::flatten", "aten::is_pinned", "aten::lift_fresh", "aten::movedim", "aten::narrow", "aten::new_empty",
+        "aten::new_empty_strided", "aten::numpy_T", "aten::permute", "aten::record_stream", "aten::reshape",
+        "aten::_reshape_alias", "aten::resize_", "aten::resolve_conj", "aten::resolve_neg", "aten::select", "aten::set_",
+        "aten::slice", "aten::split", "aten::split_with_sizes", "aten::squeeze", "aten::squeeze_", "aten::t", "aten::t_",
+        "aten::to", "aten::transpose", "aten::transpose_", "aten::unbind", "aten::unflatten", "aten::unfold", "aten::unsqueeze",
+        "aten::unsqueeze_", "aten::_unsafe_view", "aten::view", "aten::view_as", "aten::view_as_complex", "aten::view_as_real",
+        "detach", "detach_", "torch::autograd::AccumulateGrad",
+    }
+)  # fmt: skip
+"""Operators that themselves only make memory or look at it another way; versions and machines differ in how often."""
+
+_WRAPPERS = re.compile(r"autograd::engine::|\w*Backward\d+$")
+"""Ranges of the autograd engine around the operators of a backward pass."""
 
 _SHORT_TYPES = {
     "long int": "long",
@@ -82,7 +101,7 @@ def work_of(trace: RawTrace, links: Links, steps: Sequence[Step]) -> dict[WorkKe
     events = trace.events
     windows = _Windows(steps)
     found: dict[WorkKey, Times] = {}
-    rows = np.flatnonzero(_innermost(trace, links))
+    rows = np.flatnonzero(_working(trace, links))
     first, number = _alike(events.name[rows], events.shapes[rows], events.dtypes[rows])
     keys = [operator_key(events, row) for row in rows[first].tolist()]
     found |= windows.count(keys, number, events.start_ns[rows])
@@ -128,16 +147,21 @@ def operator_key(events: EventTable, row: int) -> WorkKey:
     )
 
 
-def _innermost(trace: RawTrace, links: Links) -> BoolArray:
-    """Operators within which no other operator runs: the ones that do the work."""
+def _working(trace: RawTrace, links: Links) -> BoolArray:
+    """Operators that launch device work, or within which no other does any."""
     events = trace.events
-    is_op = events.kind == EventKind.CPU_OP
+    idle_name = np.array(
+        [name in _BOOKKEEPING or bool(_WRAPPERS.match(name)) for name in events.names], np.bool_
+    )
+    is_op = (events.kind == EventKind.CPU_OP) & ~idle_name[events.name]
     around = links.parent[is_op]
     while (between := (around >= 0) & ~is_op[np.maximum(around, 0)]).any():
         around[between] = links.parent[around[between]]
-    inner: BoolArray = is_op.copy()
-    inner[around[around >= 0]] = False
-    return inner
+    working: BoolArray = is_op.copy()
+    working[around[around >= 0]] = False
+    launched = events.is_kind(*DEVICE_KINDS) & (links.op >= 0)
+    working[links.op[launched]] = True
+    return working
 
 
 def _device_work(trace: RawTrace, links: Links, windows: _Windows) -> dict[WorkKey, Times]:

@@ -38,6 +38,27 @@ def test_an_operator_counts_where_no_other_runs_within_it() -> None:
     assert work == {WorkKey("op", "aten::mm"): Times(1, 1, 2)}
 
 
+def test_operators_that_only_make_or_look_at_memory_are_no_work_and_hide_none() -> None:
+    inner = [_op(110, "aten::addmm", 30), _op(115, "aten::as_strided", 5), _op(120, "aten::empty", 5)]
+    wrapped = [
+        _op(150, "autograd::engine::evaluate_function: TBackward0", 30),
+        _op(155, "TBackward0"),
+        _op(156, "aten::t", 3),
+    ]
+    work = _work([*_steps(1), _op(10), *inner, *wrapped])
+    assert work == {
+        WorkKey("op", "aten::addmm"): Times(1, 1, 1),
+        WorkKey("step", "backward passes"): Times(1, 1, 1),
+    }
+
+
+def test_an_operator_that_launches_is_work_beside_the_one_within_it() -> None:
+    call = event("cuda_runtime", "cudaLaunchKernel", (112, 114), HOST, correlation=1)
+    kernel = event("kernel", "k", (120, 130), QUEUE, correlation=1, stream=7)
+    work = _work([*_steps(1), _op(10), _op(110, "aten::outer", 40), call, _op(130, "aten::inner", 5), kernel])
+    assert {key.name for key in work} == {"aten::outer", "aten::inner"}
+
+
 def test_inputs_tell_operators_apart_and_one_spelling_of_a_type_is_used() -> None:
     rows = [
         _op(110, **{"Input Dims": [[8, 16]], "Input type": ["long int"]}),
