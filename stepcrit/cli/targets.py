@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
-from stepcrit.cli.which import CONFIG
+from stepcrit.cli.config import CONFIG, PYPROJECT
 from stepcrit.errors import UsageError
 
 STDIN = "-"
@@ -25,7 +25,7 @@ def check_target(target: str, source: str, *read: str) -> None:
     """
     if source and _is_input(target, source):
         raise UsageError("the output would overwrite the trace", where=target, do="give another path")
-    for other in (*read, CONFIG):
+    for other in (*read, CONFIG, PYPROJECT):
         if _same(target, other):
             raise UsageError("the output would overwrite an input", where=target, do="give another path")
 

@@ -7,17 +7,15 @@ that file from being written or read (no home, a full disk) keeps no command fro
 from __future__ import annotations
 
 import os
-import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from stepcrit.cli.config import project_config
 from stepcrit.cli.lookup import files_like, read_small
 from stepcrit.errors import UsageError, quoted
 from stepcrit.report.drafts import replace
 from stepcrit.report.safe import safe_text
 
-CONFIG = "stepcrit.toml"
 SHOWN = 5
 """So many of several traces are named."""
 
@@ -26,12 +24,6 @@ HINDRANCES = (OSError, RuntimeError, ValueError, ImportError)
 
 LONGEST = 4096
 """A path of more bytes is none that we wrote."""
-
-LARGEST_CONFIG = 1 << 20
-"""So many bytes of stepcrit.toml are read."""
-
-MOST_DOTS = 200
-"""No line of it has more: what tomllib takes for a dotted key grows with the square of its dots."""
 
 
 def trace_meant(path: str | None) -> tuple[str, str]:
@@ -42,9 +34,9 @@ def trace_meant(path: str | None) -> tuple[str, str]:
     """
     if path is not None:
         return path, ""
-    configured = _configured()
+    configured, source = _configured()
     if configured:
-        return configured, CONFIG
+        return configured, source
     last = _last()
     if not last:
         raise UsageError("no trace given", do="name one: stepcrit whatif trace.json --shrink aten::mm=0.5")
@@ -78,57 +70,21 @@ def _state_file() -> Path:
     return user_cache_path("stepcrit", appauthor=False) / "last-trace"
 
 
-def _configured() -> str:
-    """The one trace that stepcrit.toml names; "" without that file, or without traces in it.
+def _configured() -> tuple[str, str]:
+    """The one trace that the configuration names, and that file; "" without it, or without traces in it.
 
     Raises:
         UsageError: the file cannot be read, or names no trace that is there, or several.
     """
-    check = _table().get("check", {})
-    named = check.get("traces", []) if isinstance(check, dict) else []
-    patterns = [named] if isinstance(named, str) else named
-    if not isinstance(patterns, list) or not all(isinstance(one, str) and one for one in patterns):
-        raise UsageError(
-            f"[check] traces in {CONFIG} is no list of paths", do='traces = ["traces/*.json.gz"]'
-        )
-    if not patterns:
-        return ""
-    found = sorted({path for one in patterns for path in files_like(one, SHOWN + 1)})
+    config = project_config()
+    if config is None or not config.traces:
+        return "", ""
+    found = sorted({path for one in config.traces for path in files_like(one, SHOWN + 1)})
     if len(found) == 1:
-        return found[0]
+        return found[0], config.source
     have = ", ".join(map(quoted, found[:SHOWN])) + (" …" if len(found) > SHOWN else "")
     what = f"names several traces: {have}" if found else "names no trace that is there"
-    raise UsageError(f"{CONFIG} {what}", do="name one on the command line")
-
-
-def _table() -> dict[str, Any]:
-    """What stepcrit.toml holds; nothing without that file.
-
-    Raises:
-        UsageError: it cannot be read, or asks for more work than any configuration needs.
-    """
-    try:
-        text = read_small(CONFIG, LARGEST_CONFIG).decode()
-        _check_dots(text)
-        return tomllib.loads(text)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as error:
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise UsageError(
-            f"{CONFIG} cannot be read: {getattr(why, 'strerror', None) or why}",
-            do="correct it, or name a trace",
-        ) from error
-
-
-def _check_dots(text: str) -> None:
-    """Refuse what tomllib would choke on.
-
-    Raises:
-        ValueError: as it would.
-    """
-    if any(line.count(".") > MOST_DOTS for line in text.split("\n")):
-        raise ValueError(f"a line has more than {MOST_DOTS} dots")
+    raise UsageError(f"{config.source} {what}", do="name one on the command line")
 
 
 def told(path: str, source: str) -> str:

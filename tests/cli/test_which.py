@@ -66,6 +66,8 @@ def test_trace_of_the_project_goes_before_the_last(place: Path, capsys: pytest.C
         ('[check]\ntraces = "*.json"', "names no trace that is there"),
         ("[check]\ntraces = [1]", "is no list of paths"),
         ("[check\n", "cannot be read"),
+        ("check = 3", "check is no table"),
+        ("[other]\ntraces = 1", "unknown key 'other'"),
         pytest.param("a = " + "[" * 5000, "cannot be read: it is nested too deeply", id="lists in lists"),
         pytest.param("a = " + "{b=" * 5000, "cannot be read: it is nested too deeply", id="tables in tables"),
         pytest.param("a = " + "9" * 5000, "cannot be read", id="a number of 5000 digits"),
@@ -84,7 +86,19 @@ def test_file_that_names_no_one_trace_is_wrong_use(
     assert says in err
 
 
-@pytest.mark.parametrize("toml", ["", "[check]\n", "check = 3", "[other]\ntraces = 1"])
+def test_pyproject_names_the_trace_where_there_is_no_file_of_our_own(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(OTHER, place / "step.json.gz")
+    (place / "pyproject.toml").write_text(
+        "[tool.stepcrit.check]\ntraces = 'step.json.gz'\n", encoding="utf-8"
+    )
+    assert "trace  step.json.gz (pyproject.toml)\n" in whatif(capsys)[2]
+    (place / "pyproject.toml").write_text("[project\n", encoding="utf-8")  # no concern of ours
+    assert "(the last one analyzed)" in whatif(capsys)[2]
+
+
+@pytest.mark.parametrize("toml", ["", "[check]\n", "[check]\nbase = 'main'"])
 def test_file_without_traces_leaves_the_last_one(
     place: Path, capsys: pytest.CaptureFixture[str], toml: str
 ) -> None:

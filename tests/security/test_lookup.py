@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from stepcrit.cli import lookup, which
+from stepcrit.cli import lookup
 from stepcrit.cli.lookup import files_like, read_small
 from stepcrit.cli.main import run
 from stepcrit.errors import UsageError
+from stepcrit.ingest.config import LARGEST_CONFIG
 from tests.security.hostile_trace import hostile_trace
 
 ASK = ("whatif", "--shrink", "aten::copy_=0.5")
@@ -32,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("toml", "says"),
     [
-        (b"#" * (which.LARGEST_CONFIG + 1), "larger than 1048576 bytes"),
+        (b"#" * (LARGEST_CONFIG + 1), "larger than 1048576 bytes"),
         (b"a" * (1 << 21) + b" = 1", "larger than 1048576 bytes"),
         (b".".join([b"a"] * 60_000) + b" = 1", "more than 200 dots"),
         (b'"\xc2\x85".' * 150 + b'"\xc2\x85".' * 150 + b"a = 1", "more than 200 dots"),
@@ -57,7 +58,7 @@ def test_a_configuration_beyond_the_limits_is_wrong_use_and_the_limit_named(
 
 def test_a_configuration_of_the_largest_size_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     said = b"[check]\ntraces = 't.json'\n"
-    Path("stepcrit.toml").write_bytes(said + b"#" * (which.LARGEST_CONFIG - len(said)))
+    Path("stepcrit.toml").write_bytes(said + b"#" * (LARGEST_CONFIG - len(said)))
     assert run(list(ASK)) == 0
     assert "t.json (stepcrit.toml)" in capsys.readouterr().err
 
@@ -79,11 +80,14 @@ def test_a_configuration_that_is_no_file_is_never_waited_for(
     assert "cannot be read" in capsys.readouterr().err
 
 
-def test_keys_that_nobody_knows_are_left_alone() -> None:
-    Path("stepcrit.toml").write_text(
-        "plugin = 'os.system'\n[check]\ntraces = 't.json'\ncommand = 'rm'\n", "utf-8"
-    )
-    assert run(list(ASK)) == 0
+@pytest.mark.parametrize("key", ["plugin = 'os.system'\n[check]", "[check]\ncommand = 'rm t.json'"])
+def test_keys_that_nobody_knows_are_refused_and_do_nothing(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("stepcrit.toml").write_text(f"{key}\ntraces = 't.json'\n", "utf-8")
+    assert run(list(ASK)) == 2
+    assert "error SC201: unknown key" in capsys.readouterr().err
+    assert Path("t.json").exists()
 
 
 # --- globs -----------------------------------------------------------------------------------
