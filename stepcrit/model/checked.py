@@ -116,17 +116,21 @@ class Checked:
         config: where the rules came from ("stepcrit.toml", "origin/main:stepcrit.toml").
         base: the baseline as named ("origin/main"), or "".
         traces: worst first.
+        notes: what a reader should know, without a verdict.
+        remarks: what holds of the run as a whole and has a verdict: the rules are this tree's own, a trace was
+            deleted.
     """
 
     config: str
     base: str
     traces: tuple[CheckedTrace, ...]
     notes: tuple[Sentence, ...] = field(default=())
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def exit_code(self) -> int:
         """0 nothing wrong, 1 a budget failed, 4 something could not be judged and nothing failed."""
-        effects = {trace.effect for trace in self.traces}
+        effects = {one.effect for one in (*self.traces, *self.remarks)}
         if Effect.FAILS in effects:
             return 1
         return 4 if Effect.OPEN in effects else 0
