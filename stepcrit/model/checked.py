@@ -130,7 +130,7 @@ class Checked:
     @property
     def exit_code(self) -> int:
         """0 nothing wrong, 1 a budget failed, 4 something could not be judged and nothing failed."""
-        effects = {one.effect for one in (*self.traces, *self.remarks)}
+        effects = {trace.effect for trace in self.traces} | {remark.effect for remark in self.remarks}
         if Effect.FAILS in effects:
             return 1
         return 4 if Effect.OPEN in effects else 0
