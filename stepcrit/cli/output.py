@@ -20,6 +20,7 @@ from stepcrit.report.terminal import USUAL, columns
 
 if TYPE_CHECKING:
     from stepcrit.model.section import Document
+    from stepcrit.report.github import Lines
 
 SUFFIXES = {".json": Format.JSON, ".md": Format.MD, ".csv": Format.CSV, ".txt": Format.TEXT}
 NARROWEST = 20
@@ -39,6 +40,7 @@ class Stdout:
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = None if stream is None or stream.closed else stream
         self.encoding = _encoding(stream)
+        self._lines = _runner_lines()
 
     @classmethod
     def now(cls) -> Stdout:
@@ -67,7 +69,7 @@ class Stdout:
         """Nothing is kept back."""
 
     def send(self, data: bytes) -> None:
-        """Bytes as they are.
+        """Bytes as they are, but for lines that a CI runner would act on.
 
         Raises:
             OutputError: stdout is closed, or does not take them.
@@ -77,6 +79,8 @@ class Stdout:
             return
         if self._stream is None:
             raise OutputError("cannot write: stdout is closed", do="open it, or send it to a file")
+        if self._lines is not None:
+            data = self._lines.harmless(data)
         try:
             _put(data, self._stream)
         except BrokenPipeError:
@@ -112,6 +116,17 @@ def tell(text: str) -> None:
         return
     try:
         _put(_signs(safe_lines(text), _encoding(stream)), stream)
+    except OSError:
+        _hush(stream)
+
+
+def annotate(commands: list[str]) -> None:
+    """Commands of our own for a CI runner, on stderr: the only lines there that it takes for any."""
+    stream: TextIO | None = sys.stderr
+    if stream is None or stream.closed:
+        return
+    try:
+        _put(_signs("".join(f"{line}\n" for line in commands), _encoding(stream)), stream)
     except OSError:
         _hush(stream)
 
@@ -161,6 +176,15 @@ def write_file(document: Document, path: str, *, source: str) -> None:
         write_output(render(document, Format.JSON.value), path)
     except BrokenPipeError as err:
         raise ReaderGoneError from err
+
+
+def _runner_lines() -> Lines | None:
+    """What breaks up commands in a log that a CI runner reads."""
+    if "GITHUB_ACTIONS" not in os.environ:
+        return None
+    from stepcrit.report.github import Lines, is_runner  # noqa: PLC0415 - only a runner needs it
+
+    return Lines() if is_runner(os.environ) else None
 
 
 def _put(data: bytes, stream: TextIO) -> None:

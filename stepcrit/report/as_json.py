@@ -22,6 +22,7 @@ UNTRUSTED = ("data", "explain", "findings", "inputs", "unknown")
 one that follows sentences, must take every string there for data."""
 
 _UNUSUAL = re.compile(r"[^\x20-\x7e\n]")
+_BRACKETED = re.compile(r"##(?=[A-Za-z]*\[)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -95,7 +96,7 @@ def _text(value: str) -> str:
 
 def _harmless(text: str) -> str:
     """Escape what acts instead of printing; such characters only stand inside strings."""
-    text = text.replace("##[", "#\\u0023[")
+    text = _BRACKETED.sub(r"#\\u0023", text) if "##" in text else text
     if text.isascii() and "\x7f" not in text:
         return text
     return _UNUSUAL.sub(lambda m: _escape(m[0]) if is_unsafe(m[0]) else m[0], text)

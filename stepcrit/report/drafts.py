@@ -48,6 +48,43 @@ def put(data: bytes, path: str) -> None:
         _write(os.open(path, os.O_WRONLY), data)
 
 
+def append(data: bytes, path: str, limit: int) -> bool:
+    """Add to the end of a file that others write to as well; what stands in it stays, whatever happens.
+
+    Args:
+        data: what to add, on a line of its own.
+        path: a regular file, or none yet; neither a link nor a device is followed.
+        limit: the size that the file may reach.
+
+    Returns:
+        Whether there was room.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    how = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # a pipe is never waited for
+        how |= getattr(os, flag, 0)
+    number = os.open(path, how, 0o666)
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        if found.st_size and _last_byte(number, found.st_size) != b"\n":
+            data = b"\n" + data
+        if found.st_size + len(data) > limit:
+            return False
+        write_all(number, data)
+    finally:
+        os.close(number)
+    return True
+
+
+def _last_byte(number: int, size: int) -> bytes:
+    os.lseek(number, size - 1, os.SEEK_SET)  # appending goes to the end all the same
+    return os.read(number, 1)
+
+
 def discard() -> None:
     """Remove the drafts that are being written; for a run that ends here and now."""
     for draft in _drafts:

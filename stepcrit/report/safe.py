@@ -23,8 +23,10 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
 # what a spreadsheet takes for the start of a formula, also behind blanks and in full-width forms
 _CELL_START = re.compile(r"\s*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _COMMAND = re.compile(r"^(\s*)::")
+_BRACKETED = re.compile(r"##(?=[A-Za-z]*\[)")  # "##[error]", and "##vso[…]" or "##teamcity[…]" elsewhere
 _PLAIN_WORDS = re.compile(r"[\w .,:;%()/+\-—–·…×µ±≥≤\u202f]*")
-_LINK = re.compile(r"://|www\.|__|\b_|_\b", re.IGNORECASE)
+_LINK = re.compile(r"://|www\.|__|\b_|_\b|\bgh-\d", re.IGNORECASE)
+_BARE_LINK = re.compile(r"(www)(?=\.)|(\bgh)(?=-\d)", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!@])")
 
 
@@ -39,7 +41,7 @@ def safe_text(name: str, limit: int | None = LIMIT) -> str:
     ('a\\x1b[31mb\\u{202e}\\x0a', '[red]x[/red]', 'abc…')
     """
     # a CI runner takes "##[" for a command wherever it stands in a line
-    kept = (name if limit is None else name[: limit + 1]).replace("##[", r"#\x23[")
+    kept = _unbracketed(name if limit is None else name[: limit + 1], r"#\x23")
     if not (kept.isascii() and kept.isprintable()):
         kept = "".join(visible(c) if is_unsafe(c) else c for c in kept)
     if limit is not None and len(kept) > limit:
@@ -63,7 +65,12 @@ def no_command(line: str) -> str:
     >>> no_command("\u3000::error::x"), no_command("##[group]"), no_command("aten::mm")
     ('\u3000.:error::x', '#.[group]', 'aten::mm')
     """
-    return _COMMAND.sub(r"\1.:", line).replace("##[", "#.[")
+    return _unbracketed(_COMMAND.sub(r"\1.:", line), "#.")
+
+
+def _unbracketed(text: str, instead: str) -> str:
+    """A text without the sign that a CI runner looks for anywhere in a line."""
+    return _BRACKETED.sub(lambda _: instead, text) if "##" in text else text
 
 
 def is_unsafe(char: str) -> bool:
@@ -113,10 +120,11 @@ def html_text(text: str) -> str:
 def markdown_words(text: str) -> str:
     r"""Our own words in Markdown: every sign that could mean something is escaped.
 
-    >>> markdown_words("set with_stack=True [now]")
-    'set with\\_stack=True \\[now\\]'
+    >>> print(markdown_words("set with_stack=True [now]"), markdown_words("www.a.b GH-1"))
+    set with\_stack=True \[now\] www\.a.b GH\-1
     """
-    return _MARKDOWN.sub(r"\\\1", safe_text(text)).replace("://", ":\\//")
+    kept = _MARKDOWN.sub(r"\\\1", safe_text(text)).replace("://", ":\\//")
+    return _BARE_LINK.sub(r"\g<0>\\", kept)
 
 
 def markdown_name(text: str) -> str:

@@ -286,7 +286,9 @@ def slow_writer() -> None:
 class Calls:
     """Stands in for `os` where files are written: each call that can fail goes through `around`."""
 
-    FAILING = ("stat", "open", "write", "close", "chmod", "replace", "scandir", "unlink", "dup")
+    FAILING = (
+        "stat", "open", "write", "close", "chmod", "replace", "scandir", "unlink", "dup", "fstat", "lseek", "read",
+    )  # fmt: skip
 
     def __init__(self, around: Callable[[str, Callable[..., Any], tuple[Any, ...]], Any]) -> None:
         self._around = around

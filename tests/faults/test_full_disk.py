@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from stepcrit.cli.main import run
+from stepcrit.cli.runner import tell_runner
 from stepcrit.report import drafts
 from tests.faults.conftest import TRACE
 from tests.faults.nursery import Calls, Nursery, on_calls
+from tests.report.checks import checked
 
 FORMATS = ("text", "json", "md", "csv")
 CALC = ("calc", "amdahl", "--part", "40ms", "--of", "100ms", "--speedup", "2")
@@ -179,6 +181,29 @@ def test_a_full_disk_under_the_cache_changes_nothing(
         assert run(["analyze", str(TRACE)]) == 0
         assert capsys.readouterr() == usual
         assert [path.name for path in cache.rglob("*") if path.is_file()] in ([], ["last-trace"])
+
+
+def test_whatever_keeps_a_summary_from_being_added_is_told_and_what_stood_there_stays(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = folder / "summary.md"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    told = []
+    for k in range(1, 100):
+        summary.write_bytes(b"old")  # the last line has no end
+        names: list[str] = []
+        failing(k, errno.ENOSPC, names)
+        tell_runner(checked())
+        err = capsys.readouterr().err
+        if len(names) < k:
+            assert err == ""
+            break
+        told.append(names[k - 1])
+        assert err == f"no summary for the job: {os.strerror(errno.ENOSPC)}: {summary}\n"
+        assert summary.read_bytes().startswith(b"old")
+    assert told == ["open", "fstat", "lseek", "read", "write", "close"]
+    assert summary.read_bytes().startswith(b"old\n### stepcrit check\n")
 
 
 def test_a_small_file_system_that_is_full_is_told(tmp_path: Path) -> None:
