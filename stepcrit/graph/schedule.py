@@ -4,8 +4,8 @@ For node v with predecessors p: arrival = end(p) + the normal lag of the edge's 
 latest arrival, gap = start(v) - ready, and the predecessors that arrive at `ready` *bind* v.
 Replaying with unchanged durations gives back every observed start, to the nanosecond.
 
-Passes are plain loops over lists: numpy cannot vectorise a recurrence, and a list element costs a
-third of an array element in CPython.
+A pass is defined by a plain loop over lists (a list element costs a third of an array element in CPython);
+where the graph allows it, the forward pass goes by runs of nodes instead (`graph.runs`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from stepcrit.errors import InternalError
+from stepcrit.graph.runs import runs_of, starts_by_runs
 from stepcrit.model.arrays import BoolArray, Int64Array, freeze
 from stepcrit.model.graph import EdgeKind, Graph
 
@@ -109,6 +110,13 @@ def unwaited(delays: Lags, edges: BoolArray) -> Lags:
 
 def forward(graph: Graph, dur_ns: Int64Array, delays: Lags) -> Int64Array:
     """Earliest start of every node under the given durations and delays, in ns."""
+    runs = runs_of(graph)
+    found = starts_by_runs(graph, runs, dur_ns, delays.edge_ns, delays.origin_ns) if runs else None
+    return forward_by_node(graph, dur_ns, delays) if found is None else found
+
+
+def forward_by_node(graph: Graph, dur_ns: Int64Array, delays: Lags) -> Int64Array:
+    """The same, node by node: the definition."""
     src, lag = graph.src.tolist(), delays.edge_ns.tolist()
     ptr = graph.dst_ptr.tolist()
     start = (graph.t0_ns + delays.origin_ns).tolist()

@@ -68,7 +68,7 @@ class Note(StrEnum):
     NO_THREAD = "launch from a thread that takes no time: launch edge left out"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Graph:
     """Node columns (length n) and edge columns (length m), all read-only.
 

@@ -1,0 +1,154 @@
+"""The forward pass without a loop over nodes: runs of nodes, each a running maximum (methods B.6).
+
+Along a lane each start is the later of two: the start before plus what lies between, or the latest
+arrival from elsewhere. With the lane's own lengths summed up and taken off, that is a running maximum,
+which numpy does at once. A *run* is a stretch of one lane whose arrivals from elsewhere are all known
+before it begins: a thread or queue from one place where it has to wait for another to the next. Runs are
+found once for a graph; a replay then is a few array operations for each.
+
+Where a graph falls into short runs, the loop over nodes is faster, and `runs_of` says so.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.graph import Graph
+
+WORTH_IT = 24
+"""Mean nodes of a run from which on a few array operations take less time than a loop over them."""
+
+NEVER = np.int64(-(2**62))
+"""Before any time: the arrival from elsewhere where there is none."""
+
+SAFE_NS = 2.0**60
+"""Lengths that add up to less than this cannot overflow, whatever is taken off them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """A graph's nodes, run after run, each run after all that it waits for.
+
+    Attributes:
+        order: node numbers; what follows counts places in it.
+        inner: places that wait for the one before them in their run, and `along`, the edges between the two.
+        edge: all other edges, by the place of their target; `edge_src`, the place of each one's source.
+        target: places with such edges, ascending; `edge_from`, where each one's begin in `edge`.
+        bounds: (first place, first of `target`, first of `edge`) of each run, and one past the last run.
+    """
+
+    order: Int64Array
+    inner: Int64Array
+    along: Int64Array
+    edge: Int64Array
+    edge_src: Int64Array
+    target: Int64Array
+    edge_from: Int64Array
+    bounds: tuple[tuple[int, int, int], ...]
+
+
+_KNOWN: WeakKeyDictionary[Graph, Runs | None] = WeakKeyDictionary()
+
+
+def runs_of(graph: Graph) -> Runs | None:
+    """The runs of a graph, found once; None where the loop over nodes is faster."""
+    if graph not in _KNOWN:
+        _KNOWN[graph] = _found(graph)
+    return _KNOWN[graph]
+
+
+def starts_by_runs(
+    graph: Graph, runs: Runs, dur_ns: Int64Array, lag_ns: Int64Array, origin_ns: Int64Array
+) -> Int64Array | None:
+    """What `schedule.forward` gives; None where lengths are so large that their sums might overflow.
+
+    Args:
+        graph: the graph.
+        runs: of it.
+        dur_ns: durations, per node.
+        lag_ns: delays, per edge.
+        origin_ns: delays of nodes without predecessor.
+    """
+    dur = dur_ns[runs.order]
+    step = np.zeros(len(dur), np.int64)
+    step[runs.inner] = lag_ns[runs.along] + dur[runs.inner - 1]
+    if np.abs(step.astype(np.float64)).sum() > SAFE_NS:
+        return None
+    passed = np.cumsum(step)
+    roots = (np.diff(graph.dst_ptr) == 0)[runs.order]
+    start = np.where(roots, graph.t0_ns + origin_ns[runs.order], NEVER)
+    finish, lag = np.empty_like(start), lag_ns[runs.edge]
+    for (a, t, e), (b, u, f) in zip(runs.bounds, runs.bounds[1:], strict=False):
+        if t < u:
+            arrival = finish[runs.edge_src[e:f]] + lag[e:f]
+            start[runs.target[t:u]] = np.maximum.reduceat(arrival, runs.edge_from[t:u] - e)
+        own = passed[a:b]
+        start[a:b] = np.maximum.accumulate(start[a:b] - own) + own
+        finish[a:b] = start[a:b] + dur[a:b]
+    found = np.empty_like(start)
+    found[runs.order] = start
+    return found
+
+
+def _found(graph: Graph) -> Runs | None:
+    """Runs by level, then lane: whatever a run waits for has a lower level, or is the same lane's."""
+    by_lane = np.lexsort((np.arange(len(graph)), graph.lane))
+    neighbours = graph.lane[by_lane[1:]] == graph.lane[by_lane[:-1]]
+    before = np.full(len(graph), NONE, np.int64)
+    before[by_lane[1:][neighbours]] = by_lane[:-1][neighbours]
+    level = _levels(graph, before)
+    order = np.lexsort((np.arange(len(graph)), graph.lane, level))
+    linked = np.zeros(len(graph), np.bool_)
+    linked[graph.dst[graph.src == before[graph.dst]]] = True
+    first = ~linked[order]
+    first[1:] |= (np.diff(level[order]) != 0) | (np.diff(graph.lane[order]) != 0)
+    if first.sum() * WORTH_IT > len(graph):
+        return None
+    return _laid_out(graph, order, np.flatnonzero(first))
+
+
+def _levels(graph: Graph, before: Int64Array) -> Int64Array:
+    """How often the way to each node changes lanes at most, later nodes of a lane counting at least as much.
+
+    Only edges from another lane are looked at: levels of a lane are kept as the places where they rise.
+    """
+    other = np.flatnonzero(graph.src != before[graph.dst])
+    rises: dict[int, tuple[list[int], list[int]]] = {lane: ([-1], [0]) for lane in set(graph.lane.tolist())}
+    src, dst = graph.src[other], graph.dst[other]
+    columns = (src, graph.lane[src], dst, graph.lane[dst])
+    for u, from_lane, v, to_lane in zip(*(column.tolist() for column in columns), strict=True):
+        places, levels = rises[from_lane]
+        level = levels[-1] if places[-1] <= u else levels[bisect_right(places, u) - 1]
+        places, levels = rises[to_lane]
+        if level >= levels[-1]:
+            places.append(v)
+            levels.append(level + 1)
+    found = np.zeros(len(graph), np.int64)
+    for lane, (places, levels) in rises.items():
+        mine = np.flatnonzero(graph.lane == lane)
+        found[mine] = np.array(levels, np.int64)[np.searchsorted(places, mine, side="right") - 1]
+    return found
+
+
+def _laid_out(graph: Graph, order: Int64Array, first: Int64Array) -> Runs:
+    """Edges by the place of their target, those inside of runs apart."""
+    place = np.empty(len(graph), np.int64)
+    place[order] = np.arange(len(graph))
+    src, dst = place[graph.src], place[graph.dst]
+    run = np.zeros(len(graph), np.int64)
+    run[first[1:]] = 1
+    run = np.cumsum(run)
+    inside = (src == dst - 1) & (run[src] == run[dst])
+    along = np.flatnonzero(inside)
+    edge = np.flatnonzero(~inside)
+    edge = edge[np.argsort(dst[edge], kind="stable")]
+    target, edge_from = np.unique(dst[edge], return_index=True)
+    starts = np.append(first, len(graph))
+    bounds = (starts, np.searchsorted(target, starts), np.searchsorted(dst[edge], starts))
+    table = tuple(zip(*(column.tolist() for column in bounds), strict=True))
+    return Runs(order, dst[along], along, edge, src[edge], target, edge_from.astype(np.int64), table)
