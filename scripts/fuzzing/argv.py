@@ -73,6 +73,8 @@ def _command(dice: Random) -> list[str]:
     words = [*path]
     if path and path[0] in ("analyze", "critical", "whatif", "doctor") and dice.random() < 0.95:
         words.append(dice.choice(("good.json", "good.json", "good.json.gz", *PLACES)))
+    if path == ("schema",):
+        words += dice.choice(([], ["config"], ["whatif-rank"], [dice.choice(odd.NAMES)]))
     if path == ("explain",):
         words += dice.choice(([], ["critical-path"], ["G210"], [dice.choice(odd.NAMES)]))
     if path == ("whatif",):

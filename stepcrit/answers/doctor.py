@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stepcrit.analyses.evidence import Check, State, analyze
+from stepcrit.answers.data import nulls_of
 from stepcrit.answers.findings import of_reading, rule_findings
 from stepcrit.answers.implausible import all_oddities, implausible, implausible_data
 from stepcrit.answers.words import count, name, plural, say, text
@@ -51,6 +52,14 @@ def recipe(platform: Platform) -> tuple[str, ...]:
         "        prof.step()",
         "# with_stack=True: only in a second, short recording, it slows the host",
     )
+
+
+NULLS = {
+    "damage[].first_byte": "the reader does not know where it stands",
+    "damage[].first_line": "the reader does not know where it stands",
+    "checks[].seen_numbers[]": "not recorded",
+}
+"""Why a value can be null."""
 
 
 def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | None = None) -> Document:
@@ -117,7 +126,14 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
     )
     found = (*found, *of_reading(meta), *rule_findings(links.rules_used))
     found += implausible(odd)
-    return Document("doctor", (Input(meta.source, meta.sha256, meta.input_bytes),), blocks, data, found, {})
+    return Document(
+        "doctor",
+        (Input(meta.source, meta.sha256, meta.input_bytes),),
+        blocks,
+        data,
+        found,
+        nulls_of(data, NULLS),
+    )
 
 
 def _opening(trace: RawTrace, steps: Steps) -> list[Sentence]:

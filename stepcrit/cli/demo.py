@@ -17,8 +17,9 @@ def demo(fmt: FormatOpt = None, as_json: JsonOpt = False, output: OutputOpt = No
     from stepcrit.answers.analyze import answer  # noqa: PLC0415 - numpy loads here
     from stepcrit.session import load  # noqa: PLC0415
 
-    view = load(DEMO_TRACE, session_options()).view()
-    emit(answer(view), fmt=fmt, as_json=as_json, output=output, source=DEMO_TRACE)
+    options = session_options()
+    document = answer(load(DEMO_TRACE, options).view(), settings=options.told())
+    emit(document, fmt=fmt, as_json=as_json, output=output, source=DEMO_TRACE)
     if fmt in (None, Format.TEXT) and not as_json and not output:
         tell(_hint(DEMO_TRACE, Stdout.now().width))
 

@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from stepcrit import kernels
-from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, whatif
+from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, schema, whatif
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text
@@ -47,7 +47,8 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(calc.app, name="calc")
 app.command("demo")(demo.demo)
 app.command("explain")(explain.explain)
-COMMANDS = ("analyze", "critical", "whatif", "doctor", "calc", "demo", "explain")
+app.command("schema")(schema.schema)
+COMMANDS = ("analyze", "critical", "whatif", "doctor", "calc", "demo", "explain", "schema")
 
 
 def _version(*, value: bool) -> None:

@@ -74,6 +74,12 @@ class File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ] = {}
 
 
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of a configuration."""
+    (whole,), parts = msgspec.json.schema_components([File], ref_template="#/$defs/{name}")
+    return {**whole, "$defs": parts}
+
+
 def has_tables(data: bytes) -> bool:
     """Whether a pyproject.toml has tables for stepcrit; one that is no TOML and never names it is not ours to judge."""
     if b"stepcrit" not in data:

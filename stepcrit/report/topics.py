@@ -135,6 +135,13 @@ def show(topic: str) -> str:
     return _entry_text(words, where) if isinstance(words, Entry) else _topic_text(words)
 
 
+def topic_of(name: str) -> Topic | None:
+    """The topic that a term, a heading or a key leads to; None where there is none."""
+    names, keys = _index()
+    found = names.get(_spelled(name)) or keys.get(key_of(name))
+    return found[0] if found and isinstance(found[0], Topic) else None
+
+
 def topic_list() -> str:
     """Every topic with its title, by group."""
     titles = {one.id: one.title for one in all_topics()}

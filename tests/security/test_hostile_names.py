@@ -56,12 +56,16 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("doctor",): ("TRACE", "FOLDER"),
     ("demo",): ("",),
     ("explain",): ("", "json", "SC200"),
+    ("schema",): ("", "analyze", "config"),
     ("calc", "amdahl"): ("--part TYPED=40ms:2 --of 100ms", "--part =1+1=40ms:2 --part @SUM(1)=1ms:2 --of 100ms"),
     ("calc", "crossover"): ("--a 30s+1.0s --b 0s+1.2s --at 50",),
     ("calc", "roofline"): ("--intensity 2 --bandwidth 100GB/s --roof 1000GFLOP/s",),
     ("calc", "scaling"): ("--strong --run 8,100ms --run 16,60ms",),
 }  # fmt: skip
 """Command -> what is typed behind it. A word in capitals stands for a hostile string."""
+
+PLAIN = ("explain", "schema")
+"""Commands whose answer is no document: it has one form."""
 
 REFUSED = (
     ("TYPED", 2), ("--TYPED", 2), ("analyze", 2), ("analyze ./TYPED", 3), ("TRACE TYPED", 2), ("analyze TRACE --step TYPED", 2),
@@ -79,7 +83,7 @@ REFUSED = (
     ("whatif TRACE --model TYPED", 2), ("whatif TRACE --model queue:TYPED", 2), ("whatif TRACE --target TYPED", 2),
     ("whatif TRACE --rank --by TYPED", 2), ("whatif TRACE --inject TYPED", 2), ("whatif TRACE --shrink OP=0.5 --save FOLDER/TYPED/x", 5),
     ("whatif TRACE --shrink aten:=0.5", 2), ("whatif TRACE --shrink modul=0.5", 2),
-    ("explain TYPED", 2), ("explain jsonTYPED", 2),
+    ("explain TYPED", 2), ("explain jsonTYPED", 2), ("schema TYPED", 2), ("schema analyze -o FOLDER/TYPED/x", 5),
     ("calc TYPED", 2), ("calc amdahl --part TYPED --of 1ms", 2), ("calc amdahl --part a=1ms:TYPED --of 1ms", 2),
     ("calc amdahl --observed TYPED --op-speedup 2", 2), ("calc crossover --a TYPED --b 0s+1s", 2),
     ("calc crossover --a 1s+TYPED --b 0s+1s", 2), ("calc roofline --gemm TYPED --bandwidth 1GB/s --roof 1GFLOP/s", 2),
@@ -189,7 +193,7 @@ def test_nothing_acts_in_any_format(
 ) -> None:
     before = place.files()
     said(capsys, asked)
-    if asked[0] != "explain":
+    if asked[0] not in PLAIN:
         for fmt, check in FORMATS.items():
             check(said(capsys, [*asked, "--format", fmt])[0])
         monkeypatch.setattr(stepcrit.report.write, "render", lambda document, *_: fragment(document).encode())
@@ -207,7 +211,7 @@ def test_nothing_but_colour_is_added_on_any_terminal(
         monkeypatch.setenv("FORCE_COLOR", "1")
         assert run(asked) == 0
         out, err = capsys.readouterr()
-        assert "\x1b" in out or asked[0] == "explain"
+        assert "\x1b" in out or asked[0] in PLAIN
         check_prints(re.sub(r"\x1b\[[\d;]*m", "", out))
         check_prints(err)
 
@@ -217,7 +221,7 @@ def test_a_file_holds_what_stdout_would_and_nothing_else_is_written(
     place: Place, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command, typed in ((command, several[0]) for command, several in ROWS.items()):
-        if command == ("explain",):
+        if command[0] in PLAIN:
             continue
         asked, out = [*command, *place.argv(typed)], f"out-{'-'.join(command)}{suffix}"
         before = place.files()

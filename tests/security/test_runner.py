@@ -17,7 +17,7 @@ from stepcrit.report.github import SUMMARY_BYTES, annotated
 from tests.report.checks import checked, failing, hostile
 from tests.report.runner import WANTING, commands
 from tests.security.hostile_trace import hostile_trace
-from tests.security.test_hostile_names import ANSWERED, REFUSED, Place
+from tests.security.test_hostile_names import ANSWERED, PLAIN, REFUSED, Place
 
 ACTING = "".join(f"{line}\n" for line in WANTING).replace("%0A", "\n")
 
@@ -43,7 +43,7 @@ def test_no_answer_of_any_command_is_one_to_a_runner(
     for command, typed in ANSWERED:
         if "TRACE" not in typed and command == ("whatif",):
             continue
-        argv = [*command, *place.argv(typed), *(["--format", fmt] if fmt and command != ("explain",) else [])]
+        argv = [*command, *place.argv(typed), *(["--format", fmt] if fmt and command[0] not in PLAIN else [])]
         run(argv)
         out, err = capsys.readouterr()
         assert commands(out) == commands(err) == [], argv
