@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from stepcrit.model.checked import Checked, CheckedTrace, Effect, Outcome, Place
+from stepcrit.model.checked import Checked, CheckedTrace, Effect, Outcome
 from stepcrit.model.section import Column, Document, Section, Sentence, Unit, Value
 from stepcrit.report import markdown
 from stepcrit.report.safe import safe_text
-from stepcrit.report.verdicts import UNDECIDED, Verdict, place_text, verdicts
+from stepcrit.report.verdicts import UNDECIDED, Verdict, place_text, subjects, verdicts
 
 KINDS = ("error", "warning", "notice")
 """Kinds of notes, the gravest first."""
@@ -85,7 +85,7 @@ def _property(text: str) -> str:
 
 def _noted(checked: Checked) -> Iterator[tuple[CheckedTrace, list[Verdict]]]:
     """Traces of which there is something to note, with the verdicts that call for it."""
-    for trace in checked.traces:
+    for trace in subjects(checked):
         found = [one for one in verdicts(trace) if _kind(one)]
         if found:
             yield trace, found
@@ -114,14 +114,14 @@ def _properties(checked: Checked, trace: CheckedTrace, verdict: Verdict) -> dict
     """Where GitHub shows a note: at the budget, where it stands in this tree, else at the trace."""
     title = {"title": safe_text(f"stepcrit {verdict.outcome}: {verdict.name}", 200)}
     place = verdict.place
-    if place is None or _is_elsewhere(checked, place):
-        return {"file": safe_text(trace.path), **title}
-    return {"file": safe_text(place.path), "line": str(place.line), **title}
+    if place is not None and _is_here(checked, place.path):
+        return {"file": safe_text(place.path), "line": str(place.line), **title}
+    return {"file": safe_text(trace.path), **title} if _is_here(checked, trace.path) else title
 
 
-def _is_elsewhere(checked: Checked, place: Place) -> bool:
-    """Whether a budget is written at the baseline, not in this tree."""
-    return bool(checked.base) and place.path.startswith(f"{checked.base}:")
+def _is_here(checked: Checked, path: str) -> bool:
+    """Whether a path is one of this tree, not of the baseline."""
+    return not (checked.base and path.startswith(f"{checked.base}:"))
 
 
 # --- the summary -----------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def _is_elsewhere(checked: Checked, place: Place) -> bool:
 
 def summary(checked: Checked, limit: int = SUMMARY_BYTES) -> str:
     """The summary of a job in Markdown, no longer than `limit` bytes: it is cut between two rows, and says so."""
-    found = [(trace.path, verdict) for trace in checked.traces for verdict in verdicts(trace)]
+    found = [(trace.path, verdict) for trace in subjects(checked) for verdict in verdicts(trace)]
     rest = [one for one in found if one[1].outcome != Outcome.PASS]
     passed = [one for one in found if one[1].outcome == Outcome.PASS]
     blocks = [

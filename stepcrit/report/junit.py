@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from stepcrit.model.checked import Checked, CheckedTrace, Effect
 from stepcrit.report.safe import safe_text
 from stepcrit.report.values import sentence_text
-from stepcrit.report.verdicts import UNDECIDED, Verdict, place_text, verdicts
+from stepcrit.report.verdicts import UNDECIDED, Verdict, place_text, subjects, verdicts
 
 SUITES = "stepcrit check"
 COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
@@ -27,7 +27,7 @@ def junit(checked: Checked) -> str:
 
     Every character that XML 1.0 forbids is one that `safe_text` makes visible.
     """
-    suites = [_suite(trace) for trace in checked.traces]
+    suites = [_suite(one) for one in subjects(checked)]
     if checked.notes:
         suites.append(_notes_suite(checked))
     totals = {key: str(sum(int(suite.attrib[key]) for suite in suites)) for key in OVERALL}
@@ -51,7 +51,7 @@ def _suite(trace: CheckedTrace) -> ET.Element:
 
 def _notes_suite(checked: Checked) -> ET.Element:
     """What was said of the run as a whole: no case, for nothing was judged."""
-    suite = ET.Element("testsuite", {"name": safe_text(checked.config), **_counts([])})
+    suite = ET.Element("testsuite", {"name": f"{safe_text(checked.config)}: notes", **_counts([])})
     _say(suite, [sentence_text(note) for note in checked.notes])
     return suite
 

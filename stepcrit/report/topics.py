@@ -53,7 +53,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("how sure it is", ("claims", "evidence", "trust", "cross-step", "strict", "floors", "device-only")),
     ("the recording", ("doctor", "recording", "salvage", "limits", "plausibility")),
     ("numbers without a trace", ("calc",)),
-    ("output", ("numbers", "formats", "json", "exit-codes", "plain-kernels")),
+    ("output", ("numbers", "formats", "json", "schemas", "ci", "exit-codes", "plain-kernels")),
     ("codes", ("error-codes", "doctor-codes", "finding-codes")),
 )
 """Every topic, in the order in which the list shows them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepcrit.model.checked import CheckedBudget, CheckedTrace, Effect, Outcome, Place, Remark
+from stepcrit.model.checked import Checked, CheckedBudget, CheckedTrace, Effect, Outcome, Place, Remark
 from stepcrit.report.safe import safe_text
 from stepcrit.report.values import sentence_text, value_text
 
@@ -33,6 +33,15 @@ class Verdict:
     effect: Effect
     words: str
     place: Place | None
+
+
+def subjects(checked: Checked) -> tuple[CheckedTrace, ...]:
+    """What there are verdicts about: every trace, and the run as a whole, called after its rules, before them."""
+    if not checked.remarks:
+        return checked.traces
+    worst = max((one.outcome for one in checked.remarks), key=list(Outcome).index)
+    gravest = min((one.effect for one in checked.remarks), key=GRAVEST.index)
+    return (CheckedTrace(checked.config, worst, gravest, "", (), checked.remarks), *checked.traces)
 
 
 def verdicts(trace: CheckedTrace) -> list[Verdict]:

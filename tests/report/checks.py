@@ -43,9 +43,14 @@ def trace(
     return CheckedTrace(path, outcome, effect, "origin/main (3f2c1aa)", rows, remarks, explain)
 
 
-def checked(*traces: CheckedTrace, base: str = "origin/main", notes: tuple[Sentence, ...] = ()) -> Checked:
+def checked(
+    *traces: CheckedTrace,
+    base: str = "origin/main",
+    notes: tuple[Sentence, ...] = (),
+    remarks: tuple[Remark, ...] = (),
+) -> Checked:
     """A run."""
-    return Checked(TOML, base, traces, notes)
+    return Checked(TOML, base, traces, notes, remarks)
 
 
 def failing(path: str, line: int = 17) -> CheckedTrace:
@@ -84,4 +89,7 @@ def hostile() -> Checked:
         )
         for name in NAMES
     ]  # fmt: skip
-    return Checked(NAMES[0], NAMES[1], tuple(traces), (Sentence("{}", (Value(NAMES[2], Unit.TEXT),)),))
+    said = tuple(
+        Remark(name, Outcome.STALE, Effect.NONE, Sentence("{}", (Value(name, Unit.TEXT),))) for name in NAMES
+    )
+    return Checked(NAMES[0], NAMES[1], tuple(traces), (Sentence("{}", (Value(NAMES[2], Unit.TEXT),)),), said)

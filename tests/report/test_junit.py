@@ -70,7 +70,8 @@ def test_every_count_is_what_is_there(found: Checked) -> None:
         told = {key: int(element.attrib[key]) for key in wanted if key in element.attrib}
         assert told == {key: counted[wanted[key]] for key in told}
         assert int(element.attrib["tests"]) == sum(counted.values())
-    assert int(root.attrib["tests"]) == sum(len(t.rows) + len(t.remarks) for t in found.traces)
+    of_traces = sum(len(t.rows) + len(t.remarks) for t in found.traces)
+    assert int(root.attrib["tests"]) == of_traces + len(found.remarks)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_cases_of_one_name_are_told_apart_for_readers_that_keep_the_first() -> N
 
 def test_no_character_that_xml_forbids_or_hides_is_in_it() -> None:
     text = junit(hostile())
-    assert len(parsed(hostile())) == len(hostile().traces) + 1
+    assert len(parsed(hostile())) == len(hostile().traces) + 2  # the run as a whole, and its notes
     assert {c for c in text if c != "\n" and unicodedata.category(c) in UNSAFE} == set()
     assert "\\x1b[31mred" in text
     # a line that a runner would take for a command, were the file printed
@@ -137,3 +138,15 @@ def test_the_gravest_case_comes_first() -> None:
     )
     names = [case.attrib["name"] for case in parsed(checked(trace("t", *rows))).iter("testcase")]
     assert names == ["d", "c", "b", "a"]
+
+
+def test_what_holds_of_the_run_is_a_suite_called_after_its_rules() -> None:
+    gone = Remark("SC904", Outcome.FAIL, Effect.FAILS, Sentence("a trace was deleted"))
+    suites = parsed(checked(trace("t", row()), remarks=(gone,)))
+    assert [(suite.attrib["name"], suite.attrib["failures"]) for suite in suites] == [
+        ("stepcrit.toml", "1"),
+        ("t", "0"),
+    ]
+    assert [(case.attrib["name"], case[0].attrib["message"]) for case in suites[0]] == [
+        ("SC904", "a trace was deleted")
+    ]
