@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.graph.schedule import FAR, Lags, latest_finish
+from stepcrit.kernels import COMPILED, chosen
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.graph import Graph
 
@@ -108,9 +109,30 @@ def _paint(n: int, left: Int64Array, right: Int64Array, value: Int64Array, nothi
     wide = right - left > 1  # an edge between neighbours spans nobody
     left, right, value = left[wide], right[wide], value[wide]
     order = np.argsort(-value, kind="stable")
+    return painted(n, (left[order], right[order], value[order]), nothing)
+
+
+Intervals = tuple[Int64Array, Int64Array, Int64Array]
+"""Left and right ends, which are not part of them, and values."""
+
+
+def painted(n: int, intervals: Intervals, nothing: int) -> Int64Array:
+    """For each position, the value of the first interval around it."""
+    if chosen() != COMPILED:
+        return painted_plainly(n, intervals, nothing)
+    from stepcrit.kernels import _schedule  # noqa: PLC0415 - where it is built
+
+    best = np.full(n, nothing, np.int64)
+    _schedule.paint(*intervals, best)
+    return best
+
+
+def painted_plainly(n: int, intervals: Intervals, nothing: int) -> Int64Array:
+    """The same in Python: the definition."""
     best = [nothing] * n
     following = list(range(n + 1))  # union-find: the next position not painted yet
-    for a, b, worth in zip(left[order].tolist(), right[order].tolist(), value[order].tolist(), strict=True):
+    left, right, value = (column.tolist() for column in intervals)
+    for a, b, worth in zip(left, right, value, strict=True):
         at = _find(following, a + 1)
         while at < b:
             best[at] = worth

@@ -18,6 +18,7 @@ import numpy as np
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.runs import runs_of, starts_by_runs
+from stepcrit.kernels import COMPILED, chosen
 from stepcrit.model.arrays import BoolArray, Int64Array, freeze
 from stepcrit.model.graph import EdgeKind, Graph
 
@@ -110,6 +111,12 @@ def unwaited(delays: Lags, edges: BoolArray) -> Lags:
 
 def forward(graph: Graph, dur_ns: Int64Array, delays: Lags) -> Int64Array:
     """Earliest start of every node under the given durations and delays, in ns."""
+    if chosen() == COMPILED:
+        from stepcrit.kernels import _schedule  # noqa: PLC0415 - where it is built
+
+        start = graph.t0_ns + delays.origin_ns
+        _schedule.forward(graph.src, graph.dst_ptr, dur_ns, delays.edge_ns, start)
+        return start
     runs = runs_of(graph)
     found = starts_by_runs(graph, runs, dur_ns, delays.edge_ns, delays.origin_ns) if runs else None
     return forward_by_node(graph, dur_ns, delays) if found is None else found
@@ -159,13 +166,25 @@ def latest_finish(graph: Graph, dur_ns: Int64Array, delays: Lags, sinks: Mapping
         delays: from `lags`.
         sinks: node -> the time it must have finished by, in ns.
     """
-    late = [int(FAR)] * len(graph)
-    for node, by in sinks.items():
-        late[node] = by
-    src, lag = graph.src.tolist(), delays.edge_ns.tolist()
-    ptr, dur, far = graph.dst_ptr.tolist(), dur_ns.tolist(), int(FAR)
     # Nodes after the last sink cannot reach one: skipping them keeps a step's pass at the step's size.
-    for v in range(max(sinks, default=-1), -1, -1):
+    last = max(sinks, default=-1)
+    late = np.full(len(graph), FAR, np.int64)
+    late[list(sinks)] = list(sinks.values())
+    if chosen() != COMPILED:
+        return latest_by_node(graph, dur_ns, delays, (late, last))
+    from stepcrit.kernels import _schedule  # noqa: PLC0415 - where it is built
+
+    _schedule.latest(graph.src, graph.dst_ptr, dur_ns, delays.edge_ns, late, last, int(FAR))
+    return late
+
+
+def latest_by_node(
+    graph: Graph, dur_ns: Int64Array, delays: Lags, sinks: tuple[Int64Array, int]
+) -> Int64Array:
+    """The same, node by node: the definition; of each sink's time, FAR elsewhere, and the last sink."""
+    late, (src, lag) = sinks[0].tolist(), (graph.src.tolist(), delays.edge_ns.tolist())
+    ptr, dur, far = graph.dst_ptr.tolist(), dur_ns.tolist(), int(FAR)
+    for v in range(sinks[1], -1, -1):
         if late[v] == far:
             continue
         latest_start = late[v] - dur[v]

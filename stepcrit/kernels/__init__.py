@@ -18,7 +18,7 @@ from stepcrit.errors import UsageError
 VARIABLE = "STEPCRIT_KERNELS"
 PLAIN, COMPILED = "plain", "compiled"
 
-REVISIONS = {"scan": 1}
+REVISIONS = {"nesting": 1, "scan": 1, "schedule": 1}
 """What each compiled module must say of itself: one that was built from older text is not used."""
 
 
@@ -46,12 +46,13 @@ def chosen() -> str:
 def _absent() -> str:
     """Why the compiled kernels cannot run here, or "". All of them do, or none."""
     try:
-        import stepcrit.kernels._scan as scan  # noqa: PLC0415 - it may not be there
+        from stepcrit.kernels import _nesting, _scan, _schedule  # noqa: PLC0415 - they may not be there
     except ModuleNotFoundError:
         return "this installation has none"
     except ImportError as error:
         return f"they cannot be loaded: {error}"
-    if {"scan": scan.REVISION} != REVISIONS:
+    built = {"nesting": _nesting.REVISION, "scan": _scan.REVISION, "schedule": _schedule.REVISION}
+    if built != REVISIONS:
         return "those of this installation are of another version"
     return ""
 

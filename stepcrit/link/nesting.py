@@ -7,13 +7,18 @@ an instant is the open event that started last, and the pieces tile the thread w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stepcrit.kernels import COMPILED, chosen
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
+
+_NEVER = 2**63
+"""After any end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,23 +29,6 @@ class Nesting:
     depth: Int32Array
     pieces: Pieces
     crossing_count: int
-
-
-@dataclass(slots=True)
-class _Tiles:
-    """Pieces under construction."""
-
-    lane: list[int] = field(default_factory=list)
-    start: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
-    owner: list[int] = field(default_factory=list)
-
-    def add(self, lane: int, start: int, end: int, owner: int) -> None:
-        if end > start:
-            self.lane.append(lane)
-            self.start.append(start)
-            self.end.append(end)
-            self.owner.append(owner)
 
 
 def nest(
@@ -64,62 +52,105 @@ def nest(
     rows = rows[np.argsort(lanes[rows], kind="stable")]
     parent = np.full(len(events), NONE, np.int64)
     depth = np.zeros(len(events), np.int32)
-    tiles = _Tiles()
-    crossing = 0
+    swept: list[tuple[int, Sweep]] = []
     bounds = np.flatnonzero(np.diff(lanes[rows])) + 1
     for group in np.split(rows, bounds) if rows.size else ():
         extent = int(events.start_ns[group].min()), int(events.end_ns[group].max())
         inside = group[solid[group]]
-        crossing += _nest_lane(events, inside, (int(lanes[group[0]]), *extent), (parent, depth, tiles))
-    return Nesting(parent, depth, _pieces(tiles, len(events.lanes)), crossing)
+        found = sweep(events.start_ns[inside], events.end_ns[inside], extent)
+        parent[inside], depth[inside] = _at(inside, found.parent), found.depth
+        swept.append((int(lanes[group[0]]), replace(found, owner=_at(inside, found.owner))))
+    return Nesting(
+        parent, depth, _pieces(swept, len(events.lanes)), sum(one.crossing_count for _, one in swept)
+    )
 
 
-def _nest_lane(
-    events: EventTable,
-    rows: Int64Array,
-    extent: tuple[int, int, int],
-    out: tuple[Int64Array, Int32Array, _Tiles],
-) -> int:
-    """Sweep one (lane, from, until) with a stack; returns how many ranges end after the one around them."""
-    parent, depth, tiles = out
-    opened: list[tuple[int, int]] = []  # (end, row), by start
-    lane, now, until = extent
-    crossing = 0
-    starts, ends = events.start_ns[rows].tolist(), events.end_ns[rows].tolist()
-    for row, start, end in zip(rows.tolist(), starts, ends, strict=True):
-        now = _close(opened, start, now, (lane, tiles))
-        if opened:
-            top_end, top = opened[-1]
-            parent[row], depth[row] = top, len(opened)
-            crossing += end > top_end
-            tiles.add(lane, now, start, top)
-        else:
-            tiles.add(lane, now, start, NONE)
-        now = max(now, start)
-        opened.append((end, row))
-    now = _close(opened, until, now, (lane, tiles))
-    tiles.add(lane, now, until, NONE)
-    return crossing
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweep:
+    """What a sweep over one thread finds; ranges by their place.
+
+    Attributes:
+        parent: the range around each, NONE where there is none.
+        depth: how many ranges are open around each.
+        start_ns, end_ns, owner: the pieces; owner NONE where nothing is open.
+        crossing_count: how many ranges end after the one around them.
+    """
+
+    parent: Int64Array
+    depth: Int64Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    owner: Int64Array
+    crossing_count: int
 
 
-def _close(opened: list[tuple[int, int]], until: int, now: int, out: tuple[int, _Tiles]) -> int:
-    """Close what ended by `until`, latest started first; the time up to each end is its owner's."""
-    lane, tiles = out
-    while opened and opened[-1][0] <= until:
-        end, row = opened.pop()
-        tiles.add(lane, now, end, row)
-        now = max(now, end)
-    return now
+def sweep(start_ns: Int64Array, end_ns: Int64Array, extent: tuple[int, int]) -> Sweep:
+    """Sweep one thread's ranges, sorted by (start, -end), from one instant to another, with a stack."""
+    if chosen() != COMPILED:
+        return sweep_plainly(start_ns, end_ns, extent)
+    from stepcrit.kernels import _nesting  # noqa: PLC0415 - where it is built
+
+    n = len(start_ns)
+    columns = [np.empty(size, np.int64) for size in (n, n, 2 * n + 1, 2 * n + 1, 2 * n + 1)]
+    count, crossing = _nesting.sweep(start_ns, end_ns, *extent, *columns)
+    parent, depth, start, end, owner = columns
+    return Sweep(parent, depth, start[:count].copy(), end[:count].copy(), owner[:count].copy(), crossing)
 
 
-def _pieces(tiles: _Tiles, lane_count: int) -> Pieces:
+def sweep_plainly(start_ns: Int64Array, end_ns: Int64Array, extent: tuple[int, int]) -> Sweep:
+    """The same in Python: the definition."""
+    opened = [(_NEVER, NONE)]  # (end, place) by start; the bottom stays
+    now, until = extent
+    parent, depth, crossing = [], [], 0
+    tile_start, tile_end, tile_owner = list[int](), list[int](), list[int]()
+    places = range(len(start_ns) + 1)
+    starts, ends = [*start_ns.tolist(), until], [*end_ns.tolist(), until]
+    for place, start, end in zip(places, starts, ends, strict=True):
+        # Close what has ended, latest started first: the time up to each end is its owner's.
+        while opened[-1][0] <= start:
+            ended, owner = opened.pop()
+            if ended > now:
+                tile_start.append(now)
+                tile_end.append(ended)
+                tile_owner.append(owner)
+                now = ended
+        top_end, top = opened[-1]
+        if start > now:
+            tile_start.append(now)
+            tile_end.append(start)
+            tile_owner.append(top)
+            now = start
+        parent.append(top)
+        depth.append(len(opened) - 1)
+        crossing += end > top_end
+        opened.append((end, place))
+    return Sweep(
+        np.array(parent[:-1], np.int64),
+        np.array(depth[:-1], np.int64),
+        np.array(tile_start, np.int64),
+        np.array(tile_end, np.int64),
+        np.array(tile_owner, np.int64),
+        crossing,
+    )
+
+
+def _at(rows: Int64Array, places: Int64Array) -> Int64Array:
+    """The rows at some places, NONE where there is no place."""
+    if not rows.size:
+        return places
+    return np.where(places >= 0, rows[np.maximum(places, 0)], NONE)
+
+
+def _pieces(swept: Sequence[tuple[int, Sweep]], lane_count: int) -> Pieces:
     """Columns, already in (lane, start) order because lanes are swept one after another."""
-    lane = np.array(tiles.lane, np.int32)
+    none = np.empty(0, np.int64)
+    lanes = [np.full(len(one.start_ns), lane, np.int32) for lane, one in swept]
+    lane = np.concatenate([none.astype(np.int32), *lanes])
     return Pieces(
         lane,
-        np.array(tiles.start, np.int64),
-        np.array(tiles.end, np.int64),
-        np.array(tiles.owner, np.int64),
+        np.concatenate([none, *(one.start_ns for _, one in swept)]),
+        np.concatenate([none, *(one.end_ns for _, one in swept)]),
+        np.concatenate([none, *(one.owner for _, one in swept)]),
         np.searchsorted(lane, np.arange(lane_count + 1)).astype(np.int64),
     )
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-
 from stepcrit.model.arrays import BoolArray, Int8Array, Int32Array, Int64Array
 
 
@@ -136,7 +134,10 @@ class EventTable:
 
     def is_kind(self, *kinds: EventKind) -> BoolArray:
         """A mask of the rows of any of `kinds`."""
-        return np.isin(self.kind, np.array(kinds, np.int8))
+        found: BoolArray = self.kind == kinds[0]
+        for kind in kinds[1:]:
+            found |= self.kind == kind
+        return found
 
     def name_of(self, row: int) -> str:
         """The whole name of one row."""

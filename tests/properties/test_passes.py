@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stepcrit.graph import runs
+from stepcrit.graph.drag import painted
 from stepcrit.graph.runs import runs_of, starts_by_runs
-from stepcrit.graph.schedule import forward, forward_by_node
+from stepcrit.graph.schedule import FAR, Lags, forward, forward_by_node, latest_by_node, latest_finish
+from stepcrit.kernels import _absent
+from stepcrit.link.nesting import sweep, sweep_plainly
 from stepcrit.model.arrays import Int64Array
 from tests.properties.passes import SHAPES, Drawn, Shape, drawn, graph_of
 from tests.properties.schedules import PROPERTY
@@ -23,6 +28,11 @@ shapes = st.builds(
     st.integers(0, 9),
 )
 graphs = st.builds(drawn, shapes, st.integers(0, 60), st.integers(0))
+
+
+@pytest.fixture(autouse=True)
+def _plain_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPCRIT_KERNELS", "plain")
 
 
 def by_runs(case: Drawn) -> Int64Array | None:
@@ -85,3 +95,123 @@ def test_where_runs_are_short_the_loop_is_taken() -> None:
 def test_lengths_that_might_overflow_are_left_to_the_loop() -> None:
     case = drawn(Shape(1, 1.0, 0, longest=2**58), 100, 3)
     assert by_runs(case) is None
+
+
+compiled = pytest.mark.skipif(_absent() != "", reason="this installation has no compiled kernels")
+
+
+@pytest.fixture
+def with_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPCRIT_KERNELS", "compiled")
+
+
+def all_alike(case: Drawn, sinks: dict[int, int]) -> None:
+    """Each compiled pass gives what its definition gives."""
+    graph, dur, delays = case.graph, case.dur_ns, case.delays
+    assert forward(graph, dur, delays).tolist() == forward_by_node(graph, dur, delays).tolist()
+    late = np.full(len(graph), FAR, np.int64)
+    late[list(sinks)] = list(sinks.values())
+    expected = latest_by_node(graph, dur, delays, (late, max(sinks, default=-1)))
+    assert latest_finish(graph, dur, delays, sinks).tolist() == expected.tolist()
+
+
+@compiled
+@PROPERTY
+@given(graphs, st.data())
+def test_compiled_passes_give_what_the_loops_give(case: Drawn, data: st.DataObject) -> None:
+    nodes = st.integers(0, max(len(case.graph) - 1, 0))
+    sinks = data.draw(st.dictionaries(nodes, st.integers(-9, 99), max_size=4)) if len(case.graph) else {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPCRIT_KERNELS", "compiled")
+        all_alike(case, sinks)
+
+
+@compiled
+@pytest.mark.usefixtures("with_compiled")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_compiled_passes_hold_on_hostile_shapes(shape: str) -> None:
+    all_alike(drawn(SHAPES[shape], 400, 7), {399: 10**6, 200: 10**5})
+
+
+@compiled
+@pytest.mark.usefixtures("with_compiled")
+def test_times_that_do_not_fit_are_an_error_in_both_forms() -> None:
+    case = drawn(Shape(1, 1.0, 0, longest=2**62), 30, 3)
+    with pytest.raises(OverflowError):
+        forward_by_node(case.graph, case.dur_ns, case.delays)
+    with pytest.raises(OverflowError):
+        forward(case.graph, case.dur_ns, case.delays)
+
+
+@compiled
+@pytest.mark.usefixtures("with_compiled")
+@pytest.mark.parametrize("src", [[-1], [1], [2], [2**40]])
+def test_an_edge_from_nowhere_or_from_later_is_refused(src: list[int]) -> None:
+    graph = graph_of([0, 0], np.array(src, np.int64), np.array([1], np.int64))
+    none = np.zeros(2, np.int64)
+    with pytest.raises(IndexError, match="an edge out of range"):
+        forward(graph, none, Lags(np.zeros(1, np.int64), none))
+    with pytest.raises(IndexError, match="an edge out of range"):
+        latest_finish(graph, none, Lags(np.zeros(1, np.int64), none), {1: 5})
+
+
+@compiled
+@pytest.mark.usefixtures("with_compiled")
+@pytest.mark.parametrize("ptr", [[0, 0, 2], [1, 1, 1], [0, 9, 1], [0, 1, 0], [0, -4, 1]])
+def test_edges_that_do_not_lie_where_they_should_are_refused(ptr: list[int]) -> None:
+    graph = graph_of([0, 0], np.array([0], np.int64), np.array([1], np.int64))
+    none = np.zeros(2, np.int64)
+    with pytest.raises(IndexError, match="an edge out of range"):
+        forward(replace(graph, dst_ptr=np.array(ptr, np.int64)), none, Lags(np.zeros(1, np.int64), none))
+
+
+@compiled
+@pytest.mark.usefixtures("with_compiled")
+def test_columns_of_another_length_or_type_are_refused() -> None:
+    case = drawn(SHAPES["thread and queue"], 10, 1)
+    with pytest.raises(ValueError, match="10 items of 8 bytes"):
+        forward(case.graph, case.dur_ns.astype(np.int32).astype(np.int16), case.delays)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="items of 8 bytes"):
+        forward(case.graph, case.dur_ns, Lags(case.delays.edge_ns[1:], case.delays.origin_ns))
+
+
+intervals = st.lists(
+    st.tuples(st.integers(-1, 20), st.integers(1, 21), st.integers(-5, 5)).filter(lambda i: i[0] < i[1]),
+    max_size=12,
+)
+
+
+@compiled
+@PROPERTY
+@given(intervals)
+def test_painting_gives_each_place_the_first_interval_around_it(
+    drawn_ones: list[tuple[int, int, int]],
+) -> None:
+    ends = [(a, min(b, 20), v) for a, b, v in drawn_ones if a < min(b, 20)]
+    columns = np.array(ends, np.int64).reshape(-1, 3).T
+    left, right, value = (np.ascontiguousarray(column) for column in columns)
+    expected = [next((v for a, b, v in ends if a < at < b), -99) for at in range(20)]
+    for kernels in ("plain", "compiled"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("STEPCRIT_KERNELS", kernels)
+            assert painted(20, (left, right, value), -99).tolist() == expected
+
+
+ranges = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=40)
+"""(start, length): nested, crossing, touching, equal, empty."""
+
+
+@compiled
+@PROPERTY
+@given(ranges)
+def test_compiled_nesting_gives_what_the_sweep_gives(spans: list[tuple[int, int]]) -> None:
+    rows = sorted(((a, a + n) for a, n in spans), key=lambda r: (r[0], -r[1]))
+    start, end = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
+    extent = (min([a for a, _ in rows], default=0) - 2, max([b for _, b in rows], default=0) + 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPCRIT_KERNELS", "compiled")
+        found = sweep(start, end, extent)
+    expected = sweep_plainly(start, end, extent)
+    for column in ("parent", "depth", "start_ns", "end_ns", "owner"):
+        assert getattr(found, column).tolist() == getattr(expected, column).tolist()
+    assert found.crossing_count == expected.crossing_count

@@ -1,0 +1,16 @@
+from stepcrit.model.arrays import Int64Array
+
+REVISION: int
+
+def sweep(
+    start_ns: Int64Array,
+    end_ns: Int64Array,
+    now: int,
+    until: int,
+    parent: Int64Array,
+    depth: Int64Array,
+    tile_start: Int64Array,
+    tile_end: Int64Array,
+    tile_owner: Int64Array,
+    /,
+) -> tuple[int, int]: ...

@@ -1,0 +1,216 @@
+/* The passes over the schedule graph.
+ *
+ * The plain forms are in stepcrit.graph.schedule (forward_by_node, latest_by_node) and stepcrit.graph.drag
+ * (paint_plainly); these give the same, of the same arguments. Edges come sorted by target, sources before
+ * targets; that is checked, for a wrong index here would read or write elsewhere.
+ */
+#include "columns.h"
+
+enum { REVISION = 1 };
+
+/* Whether edges of every node lie where `ptr` says, each from an earlier node. */
+static bool are_edges(const int64_t *src, const int64_t *ptr, Py_ssize_t nodes, Py_ssize_t edges)
+{
+    if (ptr[0] != 0 || ptr[nodes] != edges) {
+        return false;
+    }
+    for (Py_ssize_t v = 0; v < nodes; v++) {
+        if (ptr[v + 1] < ptr[v] || ptr[v + 1] > edges) {
+            return false;
+        }
+        for (int64_t e = ptr[v]; e < ptr[v + 1]; e++) {
+            if (src[e] < 0 || src[e] >= v) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* forward(src, ptr, dur, lag, start): `start` holds the origins' starts, and gets everyone's. */
+static PyObject *forward(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *objects[5];
+    if (!PyArg_ParseTuple(args, "OOOOO", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4])) {
+        return NULL;
+    }
+    Py_ssize_t edges = length_of(objects[0]), nodes = length_of(objects[2]);
+    if (edges < 0 || nodes < 0) {
+        return NULL;
+    }
+    Columns columns = {.count = 0};
+    const int64_t *src, *ptr, *dur, *lag;
+    int64_t *start;
+    PyObject *result = NULL;
+    int64_t *finish = PyMem_Malloc((size_t)(nodes + 1) * sizeof *finish);
+    if (!finish) {
+        PyErr_NoMemory();
+    } else if ((src = values_of(&columns, objects[0], edges)) && (ptr = values_of(&columns, objects[1], nodes + 1))
+               && (dur = values_of(&columns, objects[2], nodes)) && (lag = values_of(&columns, objects[3], edges))
+               && (start = written_of(&columns, objects[4], nodes))) {
+        if (!are_edges(src, ptr, nodes, edges)) {
+            bad_index("an edge");
+        } else {
+            bool fits = true;
+            Py_BEGIN_ALLOW_THREADS
+            for (Py_ssize_t v = 0; v < nodes; v++) {
+                int64_t low = ptr[v], high = ptr[v + 1], at = start[v], arrival = 0;
+                if (low < high) {
+                    fits &= add(finish[src[low]], lag[low], &at);
+                    for (int64_t e = low + 1; e < high && fits; e++) {
+                        fits &= add(finish[src[e]], lag[e], &arrival);
+                        at = fits && arrival > at ? arrival : at;
+                    }
+                    start[v] = at;
+                }
+                if (!fits || !add(at, dur[v], &finish[v])) {
+                    fits = false;
+                    break;
+                }
+            }
+            Py_END_ALLOW_THREADS
+            if (fits) {
+                Py_INCREF(Py_None);
+                result = Py_None;
+            } else {
+                too_large();
+            }
+        }
+    }
+    PyMem_Free(finish);
+    columns_give_back(&columns);
+    return result;
+}
+
+/* latest(src, ptr, dur, lag, late, last): `late` holds the sinks' times, and gets everyone's up to node `last`. */
+static PyObject *latest(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *objects[5];
+    Py_ssize_t last;
+    long long far;
+    if (!PyArg_ParseTuple(args, "OOOOOnL", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4], &last,
+                          &far)) {
+        return NULL;
+    }
+    Py_ssize_t edges = length_of(objects[0]), nodes = length_of(objects[2]);
+    if (edges < 0 || nodes < 0) {
+        return NULL;
+    }
+    Columns columns = {.count = 0};
+    const int64_t *src, *ptr, *dur, *lag;
+    int64_t *late;
+    PyObject *result = NULL;
+    if ((src = values_of(&columns, objects[0], edges)) && (ptr = values_of(&columns, objects[1], nodes + 1))
+        && (dur = values_of(&columns, objects[2], nodes)) && (lag = values_of(&columns, objects[3], edges))
+        && (late = written_of(&columns, objects[4], nodes))) {
+        if (!are_edges(src, ptr, nodes, edges) || last >= nodes) {
+            bad_index("an edge");
+        } else {
+            bool fits = true;
+            Py_BEGIN_ALLOW_THREADS
+            for (Py_ssize_t v = last; v >= 0 && fits; v--) {
+                int64_t start = 0, by = 0;
+                if (late[v] == far) {
+                    continue;
+                }
+                fits &= subtract(late[v], dur[v], &start);
+                for (int64_t e = ptr[v]; e < ptr[v + 1] && fits; e++) {
+                    fits &= subtract(start, lag[e], &by);
+                    late[src[e]] = fits && by < late[src[e]] ? by : late[src[e]];
+                }
+            }
+            Py_END_ALLOW_THREADS
+            if (fits) {
+                Py_INCREF(Py_None);
+                result = Py_None;
+            } else {
+                too_large();
+            }
+        }
+    }
+    columns_give_back(&columns);
+    return result;
+}
+
+/* The first place from `at` on that is not painted yet; the way there gets shorter for who comes next. */
+static int64_t next_bare(int64_t *following, int64_t at)
+{
+    int64_t root = at;
+    while (following[root] != root) {
+        root = following[root];
+    }
+    while (following[at] != root) {
+        int64_t then = following[at];
+        following[at] = root;
+        at = then;
+    }
+    return root;
+}
+
+/* paint(left, right, value, best): open intervals, most valuable first, each on the places still bare. */
+static PyObject *paint(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *objects[4];
+    if (!PyArg_ParseTuple(args, "OOOO", &objects[0], &objects[1], &objects[2], &objects[3])) {
+        return NULL;
+    }
+    Py_ssize_t count = length_of(objects[0]), places = length_of(objects[3]);
+    if (count < 0 || places < 0) {
+        return NULL;
+    }
+    Columns columns = {.count = 0};
+    const int64_t *left, *right, *value;
+    int64_t *best;
+    PyObject *result = NULL;
+    int64_t *following = PyMem_Malloc((size_t)(places + 1) * sizeof *following);
+    if (!following) {
+        PyErr_NoMemory();
+    } else if ((left = values_of(&columns, objects[0], count)) && (right = values_of(&columns, objects[1], count))
+               && (value = values_of(&columns, objects[2], count)) && (best = written_of(&columns, objects[3], places))) {
+        bool inside = true;
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i <= places; i++) {
+            following[i] = i;
+        }
+        for (Py_ssize_t i = 0; i < count && inside; i++) {
+            inside = left[i] >= -1 && right[i] > left[i] && right[i] <= places;
+            if (!inside) {
+                break;
+            }
+            for (int64_t at = next_bare(following, left[i] + 1); at < right[i]; at = next_bare(following, at)) {
+                best[at] = value[i];
+                following[at] = at + 1;
+            }
+        }
+        Py_END_ALLOW_THREADS
+        if (inside) {
+            Py_INCREF(Py_None);
+            result = Py_None;
+        } else {
+            bad_index("an interval");
+        }
+    }
+    PyMem_Free(following);
+    columns_give_back(&columns);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"forward", forward, METH_VARARGS, NULL},
+    {"latest", latest, METH_VARARGS, NULL},
+    {"paint", paint, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_schedule", NULL, 0, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__schedule(void)
+{
+    PyObject *made = PyModule_Create(&module);
+    if (made && PyModule_AddIntConstant(made, "REVISION", REVISION) < 0) {
+        Py_CLEAR(made);
+    }
+    return made;
+}
