@@ -3,7 +3,7 @@
 Hatchling calls this for every wheel, an editable one too. `STEPCRIT_KERNELS` means here what it means when
 stepcrit runs: `plain` builds none (the wheel is one for every system), `compiled` makes it an error that
 they cannot be built. Each `stepcrit/kernels/NAME.c` becomes the module `stepcrit.kernels._NAME`, against
-Python's limited API: one wheel serves every Python from 3.11 on.
+Python's limited API: one wheel serves every Python from 3.11 on. Run as a script, it builds them in place.
 """
 
 from __future__ import annotations
@@ -106,3 +106,10 @@ def compile_kernels(root: Path, flags: tuple[str, ...], into: Path | None = None
     finally:
         os.chdir(here)
     return [into / name for name in command.get_outputs()]
+
+
+if __name__ == "__main__":
+    root = Path(__file__).resolve().parent.parent
+    for made in compile_kernels(root, FLAGS):
+        shutil.copy2(made, root / KERNELS)
+        print(f"{KERNELS / made.name}: built")

@@ -10,7 +10,7 @@ the walk goes on strictly behind them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Generic, TypeVar
 
 import msgspec
@@ -71,7 +71,7 @@ class Document(Generic[Event]):
         self._rescuer = Rescuer(self._window, decoder, log)
         self._after_comma = False
 
-    def events(self) -> Iterator[list[Event]]:
+    def events(self) -> Iterator[Collection[Event]]:
         """Yield the events in file order; the header is complete when this is exhausted.
 
         What is damaged is told to the log.
@@ -117,7 +117,7 @@ class Document(Generic[Event]):
         self._log.add(Harm.HEAD, window.place, window.at, lost=start.start() - window.at)
         window.at = start.start()
 
-    def _headless(self) -> Iterator[list[Event]]:
+    def _headless(self) -> Iterator[Collection[Event]]:
         """Read on where the document turned out to be one event: the text before it is missing."""
         window = self._window
         members = (msgspec.json.encode(key) + b":" + value for key, value in self.header.items())
@@ -129,7 +129,7 @@ class Document(Generic[Event]):
         yield [self._decoder.one(event)]
         yield from self._from_inside()
 
-    def _from_inside(self) -> Iterator[list[Event]]:
+    def _from_inside(self) -> Iterator[Collection[Event]]:
         """Walk the rest of a document that begins inside its list of events; that it ends there is no more wrong."""
         self.keys = ["traceEvents"]
         if self._window.peek():
@@ -148,7 +148,7 @@ class Document(Generic[Event]):
 
     # --- the top level ---------------------------------------------------------------------
 
-    def _object(self) -> Iterator[list[Event]]:
+    def _object(self) -> Iterator[Collection[Event]]:
         """Walk the members of the document."""
         window = self._window
         window.at += 1
@@ -158,7 +158,7 @@ class Document(Generic[Event]):
         else:
             window.at += 1
 
-    def _members(self) -> Iterator[list[Event]]:
+    def _members(self) -> Iterator[Collection[Event]]:
         """Walk members, the next of which is there."""
         window, more = self._window, True
         while more:
@@ -278,7 +278,7 @@ class Document(Generic[Event]):
 
     # --- the events ------------------------------------------------------------------------
 
-    def _array(self) -> Iterator[list[Event]]:
+    def _array(self) -> Iterator[Collection[Event]]:
         """Walk a list of events, in chunks; the window stands behind its `[`."""
         window = self._window
         window.peek()
@@ -293,7 +293,7 @@ class Document(Generic[Event]):
             if events:
                 yield events
 
-    def _quick(self) -> list[Event] | None:
+    def _quick(self) -> Collection[Event] | None:
         """Decode up to the last event boundary in the window, if that is what it seems."""
         window = self._window
         cut = _last_boundary(window.text, window.at)
@@ -309,7 +309,7 @@ class Document(Generic[Event]):
         window.at, self._after_comma = cut[1], True
         return events
 
-    def _carefully(self) -> tuple[list[Event], bool]:
+    def _carefully(self) -> tuple[Collection[Event], bool]:
         """Decode what `_quick` could not: exactly, and where that fails event by event."""
         try:
             return self._exact()
@@ -319,7 +319,7 @@ class Document(Generic[Event]):
         self._after_comma = self._rescuer.after_comma
         return events, closed
 
-    def _exact(self) -> tuple[list[Event], bool]:
+    def _exact(self) -> tuple[Collection[Event], bool]:
         """Decode every complete element of the window; the flag tells that the list has ended."""
         window = self._window
         parts = split(window.text, window.at, at_end=window.at_end, after_comma=self._after_comma)
@@ -350,7 +350,7 @@ class Document(Generic[Event]):
         if parts.closed and not self._rescuer.closes(parts.used - 1, is_array=self.is_array):
             raise self._refuse.broken("A list of events ends here, and goes on", parts.used - 1)
 
-    def _decode(self, bounds: list[tuple[int, int]]) -> list[Event]:
+    def _decode(self, bounds: list[tuple[int, int]]) -> Collection[Event]:
         """Decode elements in one go, or one by one when some are not what an event should be."""
         if not bounds:
             return []

@@ -11,7 +11,8 @@ from stepcrit.ingest.dialect import Features, is_torch, words_of
 from stepcrit.ingest.envelope import Document
 from stepcrit.ingest.limits import Limits, over
 from stepcrit.ingest.metadata import read_header
-from stepcrit.ingest.rows import Event, RowCollector, RowDecoder
+from stepcrit.ingest.rows import Event, RowCollector
+from stepcrit.ingest.scanned import readers
 from stepcrit.ingest.source import Source, open_source
 from stepcrit.ingest.tables import Tables, build_tables
 from stepcrit.model.arrays import NONE
@@ -71,9 +72,8 @@ def _read(source: Source, chunk_bytes: int, limits: Limits, *, salvage: bool) ->
     if source.log.error and not head:
         raise _holds_nothing(source, source.log.error)
     sniff.refuse_bytes(head)
-    decoder = RowDecoder()
+    decoder, collected = readers(limits)
     document: Document[Event] = Document(source.read, decoder, chunk_bytes, source.log, limits)
-    collected = RowCollector(decoder, limits.names)
     for events in document.events():
         collected.take(events)
         if collected.count > limits.events:

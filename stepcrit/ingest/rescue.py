@@ -7,6 +7,7 @@ brackets, which a single stray quotation mark turns inside out.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from stepcrit.ingest.window import Window
 from stepcrit.model.trace import Harm
 
 Event = TypeVar("Event")
+Event_co = TypeVar("Event_co", covariant=True)
 
 _KEYS = rb'"(?:ph|name|cat|pid|tid|ts|dur|id|args|attr|bp|s)"\s*:'
 BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + _KEYS + rb")")
@@ -41,13 +43,13 @@ _BORDERS_TRIED = 32
 """An argument may look like a border; so may damage. Of either, no more than this are tried for one event."""
 
 
-class EventDecoder(Protocol[Event]):
+class EventDecoder(Protocol[Event_co]):
     """What turns text into events."""
 
-    def many(self, text: bytes) -> list[Event]:
+    def many(self, text: bytes) -> Collection[Event_co]:
         """Decode a JSON array. Raises what msgspec raises."""
 
-    def one(self, text: bytes) -> Event:
+    def one(self, text: bytes) -> Event_co:
         """Decode one value, whatever its type. Raises msgspec.DecodeError if it is not JSON."""
 
 

@@ -10,7 +10,7 @@ that need all of them are decoded one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 import msgspec
@@ -67,7 +67,7 @@ class RowDecoder:
         self._many = msgspec.json.Decoder(list[Event])
         self._one = msgspec.json.Decoder(Event)
 
-    def many(self, text: bytes) -> list[Event]:
+    def many(self, text: bytes) -> Collection[Event]:
         """Decode a list of events.
 
         Raises:
@@ -136,16 +136,17 @@ class RowCollector:
             ("M", self._take_metadata),
         )
 
-    def take(self, events: list[Event]) -> None:
+    def take(self, events: Collection[Event]) -> None:
         """Add the next events of the file."""
-        phases = [event.ph for event in events]
+        found = list(events)
+        phases = [event.ph for event in found]
         present = Counter(phases)
         self.phases.update(present)
         for letters, taker in self._takers:
             wanted = {letter for letter in letters if letter in present}
             if wanted:
                 places = [place for place, phase in enumerate(phases) if phase in wanted]
-                taker([events[place] for place in places], np.array(places, np.int64) + self.count)
+                taker([found[place] for place in places], np.array(places, np.int64) + self.count)
         self.count += len(events)
 
     def _take_rows(self, events: list[Event], order: Int64Array) -> None:

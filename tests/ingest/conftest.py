@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 
+from stepcrit import kernels
 from stepcrit.ingest import read_trace
 from stepcrit.model.trace import RawTrace
+
+
+@pytest.fixture(autouse=True, params=[kernels.PLAIN, kernels.COMPILED])
+def _with_each_kind_of_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test of reading holds for both."""
+    if request.param == kernels.COMPILED and kernels._absent():
+        pytest.skip("no compiled kernels are built here")
+    monkeypatch.setenv(kernels.VARIABLE, request.param)
 
 
 @pytest.fixture
