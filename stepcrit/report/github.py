@@ -103,9 +103,10 @@ def _kind(verdict: Verdict) -> str:
 def _note(trace: CheckedTrace, found: list[Verdict]) -> Iterator[str]:
     """The gravest verdict of a trace in full, the others by name."""
     yield f"{safe_text(trace.path)}: {found[0].name}: {found[0].words}"
-    if len(found) > 1:
-        names = ", ".join(f"{one.name} ({one.outcome})" for one in found[1 : NAMED + 1])
-        yield f"also {names}{'' if len(found) <= NAMED + 1 else f' and {len(found) - NAMED - 1} more'}"
+    others = list(dict.fromkeys(f"{one.name} ({one.outcome})" for one in found[1:]))
+    if others:
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        yield f"also {', '.join(others[:NAMED])}{more}"
     if trace.explain:
         yield f"explain: {safe_text(trace.explain)}"
 
@@ -120,8 +121,9 @@ def _properties(checked: Checked, trace: CheckedTrace, verdict: Verdict) -> dict
 
 
 def _is_here(checked: Checked, path: str) -> bool:
-    """Whether a path is one of this tree, not of the baseline."""
-    return not (checked.base and path.startswith(f"{checked.base}:"))
+    """Whether a path is one of this tree, not of the baseline: "main:stepcrit.toml" under "main (3f2c1aa)"."""
+    ref = checked.base.partition(" ")[0]
+    return not (ref and path.startswith(f"{ref}:"))
 
 
 # --- the summary -----------------------------------------------------------------------------

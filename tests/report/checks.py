@@ -45,7 +45,7 @@ def trace(
 
 def checked(
     *traces: CheckedTrace,
-    base: str = "origin/main",
+    base: str = "origin/main (3f2c1aa)",
     notes: tuple[Sentence, ...] = (),
     remarks: tuple[Remark, ...] = (),
 ) -> Checked:

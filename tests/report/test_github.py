@@ -59,7 +59,7 @@ def test_what_ends_a_job_is_an_error_and_what_does_not_is_less(
 )
 def test_what_holds_of_the_run_is_noted_at_its_rules(config: str, where: dict[str, str]) -> None:
     gone = Remark("SC904", Outcome.FAIL, Effect.FAILS, Sentence("a trace was deleted"))
-    found = Checked(config, "origin/main", (trace("t", row()),), (), (gone,))
+    found = Checked(config, "origin/main (3f2c1aa)", (trace("t", row()),), (), (gone,))
     (note,) = commands(annotated(found)[0])
     assert note == Command(
         "error", {**where, "title": "stepcrit fail: SC904"}, f"{config}: SC904: a trace was deleted"
@@ -167,7 +167,8 @@ def test_the_summary_says_how_many_failed_and_why() -> None:
     unsure = trace("u", row("m", Outcome.UNKNOWN, Effect.OPEN, value=None))
     text = summary(checked(failing("traces/a.json.gz"), unsure, trace("c", row("fine"))))
     assert (
-        "failed: 1, could not be judged: 1, of 3 traces; rules: stepcrit.toml; baseline: origin/main" in text
+        "failed: 1, could not be judged: 1, of 3 traces; rules: stepcrit.toml; baseline: origin/main (3f2c1aa)"
+        in text
     )
     assert "| fail | traces/a.json.gz | host_syncs | 2, at most 1 | stepcrit.toml:17 |" in text
     assert "| unknown | u | m | not known, at most 1, no synchronization records | – |" in text
