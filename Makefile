@@ -11,7 +11,7 @@ SECONDS ?= 300
 FUZZ ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types coverage check bench validate fuzz golden clean
+.PHONY: help demo test lint types coverage check bench validate fuzz sanitize golden clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,9 @@ validate: $(VENV)/.dev ## predictions against changes that were really made; wri
 
 fuzz: $(VENV)/.dev ## inputs nobody would write, until SECONDS (300) are over; keeps what fails. FUZZ="--target reader"
 	$(BIN)/python -W error scripts/fuzz.py --seconds $(SECONDS) $(FUZZ)
+
+sanitize: $(VENV)/.dev ## the compiled kernels under AddressSanitizer and UBSan, until SECONDS (300) are over
+	$(BIN)/python scripts/fuzz_sanitized.py --seconds $(SECONDS)
 
 golden: $(VENV)/.dev ## write the golden files anew; review them as a diff
 	$(BIN)/python scripts/update_golden.py
