@@ -18,6 +18,7 @@ from stepcrit.intervals import clip, union
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.collectives import link_collectives
 from stepcrit.link.presence import Platform, Presence, Use, platform_of, presence
+from stepcrit.model.arrays import distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 from stepcrit.model.links import Links
@@ -150,7 +151,7 @@ def _launches(f: _Facts) -> Check:
 def _sync_records(f: _Facts) -> Check:
     events = f.trace.events
     count = int((events.kind == EventKind.SYNC).sum())
-    queues = len(np.unique(events.lane[events.is_kind(*DEVICE_KINDS)]))
+    queues = len(distinct(events.lane[events.is_kind(*DEVICE_KINDS)]))
     code, what = "E103", "synchronization records"
     if not f.device_count:
         return Check(code, what, State.NOT_APPLICABLE, _seen("no device activities"), "", "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from stepcrit.graph.path import chain
 from stepcrit.graph.segments import UNEXPLAINED_NS, UNEXPLAINED_TIMES, segments_of
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.intervals import complement, union
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import EdgeKind, NodeKind
@@ -92,8 +93,8 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
             f"device {device} has no stream {stream}", do=f"streams: {', '.join(map(str, have))}"
         )
     gaps = complement(union(events.start_ns[rows], events.end_ns[rows]), *window)
-    points = launch_points(view.built)
-    stretches = tuple(_stretch(view, points, rows, gap) for gap in gaps.pairs())
+    facts = _Facts(view, launch_points(view.built), rows, _bound_by_event(view))
+    stretches = tuple(_stretch(facts, gap) for gap in gaps.pairs())
     causes: Counter[str] = Counter()
     owners: Counter[str] = Counter()
     for stretch in stretches:
@@ -103,10 +104,37 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
     return Idle(gaps.length, _largest_first(causes), _largest_first(owners), stretches)
 
 
-def _stretch(view: StepGraph, points: LaunchPoints, rows: Int64Array, gap: tuple[int, int]) -> IdleStretch:
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """What all stretches of a device are explained by.
+
+    Attributes:
+        view: the step.
+        points: launch points.
+        rows: device activities, by start.
+        by_event: nodes whose start a recorded event decided.
+    """
+
+    view: StepGraph
+    points: LaunchPoints
+    rows: Int64Array
+    by_event: BoolArray
+
+    @cached_property
+    def start_ns(self) -> Int64Array:
+        """The starts of `rows`, ascending like the rows of the table."""
+        return self.view.trace.events.start_ns[self.rows]
+
+    def starting_at(self, at_ns: int) -> Int64Array:
+        """The activities that start at an instant."""
+        low, high = (int(np.searchsorted(self.start_ns, at_ns, side=side)) for side in ("left", "right"))
+        return self.rows[low:high]
+
+
+def _stretch(facts: _Facts, gap: tuple[int, int]) -> IdleStretch:
     """Explain one idle stretch [a, b]."""
-    a, b = gap
-    starting = rows[view.trace.events.start_ns[rows] == b]
+    view, points, (a, b) = facts.view, facts.points, gap
+    starting = facts.starting_at(b)
     nodes = view.built.first_node[starting]
     nodes, starting = nodes[nodes >= 0], starting[nodes >= 0]
     if not nodes.size:
@@ -121,7 +149,7 @@ def _stretch(view: StepGraph, points: LaunchPoints, rows: Int64Array, gap: tuple
     first = launched[int(np.argmin(at[launched]))]
     node, launch = int(nodes[first]), int(at[first])
     if launch <= a:
-        cause = DEPENDENCY if _bound_by_event(view, node) else _device_side(view, b - a)
+        cause = DEPENDENCY if facts.by_event[node] else _device_side(view, b - a)
         return IdleStretch(a, b, int(starting[first]), {cause: b - a}, {})
     return _late_launch(view, int(points.node[node]), (a, launch, b), int(starting[first]))
 
@@ -155,11 +183,12 @@ def _late_launch(view: StepGraph, host_node: int, at: tuple[int, int, int], row:
     return IdleStretch(a, b, row, dict(causes), dict(owners))
 
 
-def _bound_by_event(view: StepGraph, node: int) -> bool:
-    """Whether a recorded event decided when an activity started."""
+def _bound_by_event(view: StepGraph) -> BoolArray:
+    """The nodes whose start a recorded event decided."""
     graph = view.built.graph
-    edges = range(int(graph.dst_ptr[node]), int(graph.dst_ptr[node + 1]))
-    return any(view.built.arrivals.binds[e] and graph.edge_kind[e] == EdgeKind.EVENT for e in edges)
+    found = np.zeros(len(graph), np.bool_)
+    found[graph.dst[view.built.arrivals.binds & (graph.edge_kind == EdgeKind.EVENT)]] = True
+    return found
 
 
 def _largest_first(counter: Counter[str]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.intervals import Intervals, clip, intersect, subtract, union
-from stepcrit.model.arrays import BoolArray, Int8Array
+from stepcrit.model.arrays import BoolArray, Int8Array, distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventTable
 
@@ -58,7 +58,7 @@ def analyze(events: EventTable, work: Int8Array, window: tuple[int, int]) -> tup
     inside = device_rows & (events.end_ns > window[0]) & (events.start_ns < window[1])
     labels = [lane.device_label for lane in events.lanes]
     times = []
-    for label in sorted({labels[lane] for lane in np.unique(events.lane[inside]).tolist()}):
+    for label in sorted({labels[lane] for lane in distinct(events.lane[inside]).tolist()}):
         rows = inside & np.array([one == label for one in labels], np.bool_)[events.lane]
         times.append(device_time(label, _sets(events, work, rows), window, _summed(events, rows, window)))
     return tuple(sorted(times, key=lambda t: (-t.busy_ns, t.device)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from stepcrit.answers.sure import Sure, sure_lines
 from stepcrit.answers.words import say, text
 from stepcrit.graph.input import loop_of
@@ -13,6 +11,7 @@ from stepcrit.graph.models import Model
 from stepcrit.graph.replay import replayer
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, Use, platform_of, presence
+from stepcrit.model.arrays import distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventKind
 from stepcrit.model.graph import EdgeKind
@@ -91,7 +90,7 @@ def _of_the_loader(view: StepGraph, *, followed: bool) -> str:
 def _of_queues(view: StepGraph) -> str:
     """Event waits that delayed nothing are only in sync records."""
     events = view.trace.events
-    queues = len(np.unique(events.lane[events.is_kind(*DEVICE_KINDS)]))
+    queues = len(distinct(events.lane[events.is_kind(*DEVICE_KINDS)]))
     if queues < 2 or platform_of(view.trace) != Platform.CUDA or (events.kind == EventKind.SYNC).any():
         return ""
     return (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -36,6 +37,43 @@ class Edges:
     dst: Int64Array
     kind: Int8Array
     evidence: Int8Array
+
+
+def columns_of(rows: Sequence[tuple[int, ...]], width: int) -> tuple[Int64Array, ...]:
+    """Rows of so many whole numbers as columns."""
+    table = np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width).reshape(-1, width)
+    return tuple(np.ascontiguousarray(column) for column in table.T)
+
+
+def edges_of(
+    ends: tuple[Int64Array, Int64Array],
+    kind: int | Int64Array,
+    evidence: int | Int64Array,
+    *,
+    shift: tuple[int, int] = (0, 0),
+) -> Edges:
+    """Edges between what was found; none where an end is NONE.
+
+    Args:
+        ends: sources and targets.
+        kind: of each edge, or of all.
+        evidence: the same.
+        shift: what to add to each source and each target.
+    """
+    src, dst = ends
+    found = (src >= 0) & (dst >= 0)
+    kinds, evidences = (np.broadcast_to(np.asarray(c, np.int8), src.shape)[found] for c in (kind, evidence))
+    return Edges(src[found] + shift[0], dst[found] + shift[1], kinds, evidences)
+
+
+def joined(*some: Edges) -> Edges:
+    """All edges of several tables."""
+    return Edges(
+        np.concatenate([e.src for e in some]),
+        np.concatenate([e.dst for e in some]),
+        np.concatenate([e.kind for e in some]),
+        np.concatenate([e.evidence for e in some]),
+    )
 
 
 def assemble(nodes: Nodes, edges: Edges, *, t0_ns: int, notes: Mapping[str, int]) -> tuple[Graph, Int64Array]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from stepcrit.graph.assemble import Edges, Nodes, assemble
+from stepcrit.graph.assemble import Edges, Nodes, assemble, columns_of, edges_of, joined
 from stepcrit.graph.claims import Claims, DeviceClaim
 from stepcrit.graph.rules import apply_rules
 from stepcrit.graph.scene import Rules, Scene, survey
@@ -54,20 +53,38 @@ class TraceGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceNodes:
-    """Device nodes, parts of one activity next to each other."""
+    """Device nodes, parts of one activity next to each other.
+
+    Attributes:
+        row, start_ns, end_ns, part: per node.
+        first, count: per event row, its first part and how many there are; -1 and 0 for other rows.
+    """
 
     row: Int64Array
     start_ns: Int64Array
     end_ns: Int64Array
     part: Int64Array
-    first: dict[int, int]
-    count: dict[int, int]
+    first: Int64Array
+    count: Int64Array
 
     def ending_by(self, row: int, at_ns: int) -> int:
         """The last part of an activity that has ended by an instant, -1 when none has."""
+        first = int(self.first[row])
+        part = first + int(self.count[row]) - 1
+        while part >= first and self.end_ns[part] > at_ns:
+            part -= 1
+        return part if part >= first else NONE
+
+    def all_ending_by(self, row: Int64Array, at_ns: Int64Array) -> Int64Array:
+        """The same for many activities at once."""
         first = self.first[row]
-        ended = [i for i in range(first, first + self.count[row]) if self.end_ns[i] <= at_ns]
-        return ended[-1] if ended else NONE
+        found = first + self.count[row] - 1
+        left = np.flatnonzero(self.end_ns[found] > at_ns)
+        while left.size:
+            found[left] -= 1
+            left = left[found[left] >= first[left]]
+            left = left[self.end_ns[found[left]] > at_ns[left]]
+        return np.where(found >= first, found, NONE)
 
 
 def build_graph(
@@ -95,12 +112,14 @@ def build_graph(
     nodes = _node_table(scene, threads, device)
     edges = _edges(scene, claims, threads, device)
     t0 = int(nodes.start_ns.min(initial=2**62)) if len(nodes) else 0
-    graph, number = assemble(nodes, _edge_table(edges), t0_ns=t0, notes=claims.notes)
+    graph, number = assemble(nodes, edges, t0_ns=t0, notes=claims.notes)
     arrivals = observe(graph)
     late = [] if scene.rules.strict else _timing_edges(scene, graph, arrivals, device, number)
     if late:
         claims.notes[Note.TIMING] += len(late)
-        graph, number = assemble(nodes, _edge_table(edges + late), t0_ns=t0, notes=claims.notes)
+        src, dst = columns_of(late, 2)
+        edges = joined(edges, edges_of((src, dst), EdgeKind.EVENT, Evidence.TIMING))
+        graph, number = assemble(nodes, edges, t0_ns=t0, notes=claims.notes)
         arrivals = observe(graph)
     return _with_row_index(graph, arrivals, device, threads, number)
 
@@ -109,21 +128,21 @@ def _device_nodes(scene: Scene, claims: Claims) -> DeviceNodes:
     """One node per activity, or its parts where something starts before it ends."""
     cuts = _device_cuts(scene, claims)
     start, end = scene.events.start_ns, scene.events.end_ns
-    rows: list[int] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    parts: list[int] = []
-    first, count = {}, {}
-    for row in scene.device.tolist():
-        bounds = [int(start[row]), *sorted(cuts.get(row, ())), int(end[row])]
-        first[row], count[row] = len(rows), len(bounds) - 1
-        for i, (a, b) in enumerate(pairwise(bounds)):
-            rows.append(row)
-            starts.append(a)
-            ends.append(b)
-            parts.append(i + (len(bounds) > 2))
-    row, start_ns, end_ns, part = (np.array(column, np.int64) for column in (rows, starts, ends, parts))
-    return DeviceNodes(row, start_ns, end_ns, part, first, count)
+    count = np.zeros(len(start), np.int64)
+    count[scene.device] = 1
+    for one, inner in cuts.items():
+        count[one] += len(inner)
+    of_device = count[scene.device]
+    first = np.full(len(start), NONE, np.int64)
+    first[scene.device] = np.cumsum(of_device) - of_device
+    row = np.repeat(scene.device, of_device)
+    starts, ends, part = start[row], end[row], np.zeros(len(row), np.int64)
+    for one, inner in cuts.items():
+        low, bounds = int(first[one]), sorted(inner)
+        starts[low + 1 : low + 1 + len(bounds)] = bounds
+        ends[low : low + len(bounds)] = bounds
+        part[low : low + len(bounds) + 1] = np.arange(1, len(bounds) + 2)
+    return DeviceNodes(row, starts, ends, part, first, count)
 
 
 def _device_cuts(scene: Scene, claims: Claims) -> dict[int, set[int]]:
@@ -163,76 +182,69 @@ def _node_table(scene: Scene, threads: ThreadNodes, device: DeviceNodes) -> Node
     )
 
 
-Edge = tuple[int, int, int, int]  # src, dst, kind, evidence; ends as indices into the node table
-
-
-def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
+def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> Edges:
     """Every edge that the claims stand for; device nodes come after the host nodes."""
     host_count = len(threads.lane)
-    edges: list[Edge] = _thread_edges(threads)
-    edges += _split_edges(device, host_count)
-    start = scene.events.start_ns
-    for claim in claims.device:
-        src = device.ending_by(claim.src, int(start[claim.dst]))
-        if src >= 0:
-            edges.append((src + host_count, device.first[claim.dst] + host_count, claim.kind, claim.evidence))
-    edges += _launch_edges(claims, threads, device)
-    return edges + _host_edges(scene, claims, threads, device)
+    return joined(
+        _thread_edges(threads),
+        _split_edges(device, host_count),
+        _device_edges(scene, claims, device, host_count),
+        _launch_edges(claims, threads, device),
+        *_host_edges(scene, claims, threads, device),
+    )
 
 
-def _launch_edges(claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
+def _device_edges(scene: Scene, claims: Claims, device: DeviceNodes, host_count: int) -> Edges:
+    """E3, E4: from the part that has ended by then."""
+    src, dst, kind, evidence = columns_of(claims.device, 4)
+    from_node = device.all_ending_by(src, scene.events.start_ns[dst])
+    return edges_of((from_node, device.first[dst]), kind, evidence, shift=(host_count, host_count))
+
+
+def _launch_edges(claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> Edges:
     """E2: from the stretch of the thread that ends at the launch point."""
-    host_count, edges = len(threads.lane), []
-    for launch in claims.launch:
-        src = threads.ending_by(launch.lane, launch.at_ns)
-        if src < 0:
-            claims.notes[Note.NO_THREAD] += 1
-            continue
-        edges.append((src, device.first[launch.row] + host_count, int(EdgeKind.LAUNCH), int(Evidence.ID)))
-    return edges
+    row, lane, at = columns_of(claims.launch, 3)
+    src = threads.all_ending_by(lane, at)
+    without = int((src < 0).sum())
+    if without:
+        claims.notes[Note.NO_THREAD] += without
+    return edges_of((src, device.first[row]), EdgeKind.LAUNCH, Evidence.ID, shift=(0, len(threads.lane)))
 
 
-def _host_edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> list[Edge]:
+def _host_edges(
+    scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNodes
+) -> tuple[Edges, Edges, Edges]:
     """E5, E6, E7, E9: what ends on a host thread."""
-    host_count, edges = len(threads.lane), []
-    for wait in claims.wait:
-        src = device.ending_by(wait.src, wait.until_ns)
-        dst = threads.starting_from(int(scene.events.lane[wait.call]), wait.until_ns)
-        if src >= 0 <= dst:
-            edges.append((src + host_count, dst, int(wait.kind), int(wait.evidence)))
-    for release in claims.release:
-        src = device.ending_by(release.src, release.at_ns)
-        dst = threads.starting_from(release.lane, release.at_ns)
-        if src >= 0 <= dst:
-            edges.append((src + host_count, dst, int(release.kind), int(release.evidence)))
-    for hand in claims.handover:
-        src = threads.ending_by(hand.src_lane, hand.src_ns)
-        dst = threads.starting_from(hand.dst_lane, hand.dst_ns)
-        if src >= 0 <= dst:
-            edges.append((src, dst, int(EdgeKind.HANDOVER), int(hand.evidence)))
-    return edges
+    host_count = len(threads.lane)
+    src, call, _, until, kind, evidence = columns_of(claims.wait, 6)
+    ends = (
+        device.all_ending_by(src, until),
+        threads.all_starting_from(scene.events.lane[call].astype(np.int64), until),
+    )
+    waits = edges_of(ends, kind, evidence, shift=(host_count, 0))
+    src, lane, at, kind, evidence = columns_of(claims.release, 5)
+    ends = device.all_ending_by(src, at), threads.all_starting_from(lane, at)
+    releases = edges_of(ends, kind, evidence, shift=(host_count, 0))
+    src_lane, src_ns, dst_lane, _, dst_ns, evidence = columns_of(claims.handover, 6)
+    ends = threads.all_ending_by(src_lane, src_ns), threads.all_starting_from(dst_lane, dst_ns)
+    return waits, releases, edges_of(ends, EdgeKind.HANDOVER, evidence)
 
 
-def _thread_edges(threads: ThreadNodes) -> list[Edge]:
+def _thread_edges(threads: ThreadNodes) -> Edges:
     """E1: each node of a thread after the one before, across blocked stretches too."""
-    same = np.flatnonzero(threads.lane[1:] == threads.lane[:-1]).tolist()
-    return [(i, i + 1, EdgeKind.THREAD, Evidence.ORDER) for i in same]
+    same = np.flatnonzero(threads.lane[1:] == threads.lane[:-1])
+    return edges_of((same, same + 1), EdgeKind.THREAD, Evidence.ORDER)
 
 
-def _split_edges(device: DeviceNodes, host_count: int) -> list[Edge]:
+def _split_edges(device: DeviceNodes, host_count: int) -> Edges:
     """Head to tail of split activities."""
-    same = np.flatnonzero(device.row[1:] == device.row[:-1]) + host_count
-    return [(i, i + 1, EdgeKind.SPLIT, Evidence.ORDER) for i in same.tolist()]
-
-
-def _edge_table(edges: list[Edge]) -> Edges:
-    table = np.array(edges, np.int64).reshape(-1, 4)
-    return Edges(table[:, 0], table[:, 1], table[:, 2].astype(np.int8), table[:, 3].astype(np.int8))
+    same = np.flatnonzero(device.row[1:] == device.row[:-1])
+    return edges_of((same, same + 1), EdgeKind.SPLIT, Evidence.ORDER, shift=(host_count, host_count))
 
 
 def _timing_edges(
     scene: Scene, graph: Graph, arrivals: Arrivals, device: DeviceNodes, number: Int64Array
-) -> list[Edge]:
+) -> list[tuple[int, int]]:
     """E4t: an unexplained wait that ends just after another queue's activity ended (methods B.7).
 
     Only what the graph orders before it: instants at one time would each wait for the other.
@@ -242,7 +254,7 @@ def _timing_edges(
     late = np.flatnonzero(
         (arrivals.gap_ns > rules.timing_gap_ns) & (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1)
     )
-    edges: list[Edge] = []
+    edges: list[tuple[int, int]] = []
     for node in late.tolist():
         row, start = int(graph.row[node]), int(graph.start_ns[node])
         near = [
@@ -256,7 +268,7 @@ def _timing_edges(
         if near:
             src = max(near, key=lambda r: (int(events.end_ns[r]), r))
             part = device.ending_by(src, start)
-            edges.append((part + host_count, device.first[row] + host_count, EdgeKind.EVENT, Evidence.TIMING))
+            edges.append((part + host_count, int(device.first[row]) + host_count))
     return edges
 
 

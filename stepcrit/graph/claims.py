@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stepcrit.model.graph import EdgeKind, Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClaim:
+class DeviceClaim(NamedTuple):
     """Device activity `src` must end before device activity `dst` starts."""
 
     src: int
@@ -22,8 +22,7 @@ class DeviceClaim:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchClaim:
+class LaunchClaim(NamedTuple):
     """Device activity `row` could not start before `lane` reached `at_ns`."""
 
     row: int
@@ -31,8 +30,7 @@ class LaunchClaim:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class WaitClaim:
+class WaitClaim(NamedTuple):
     """Host call `call` was blocked from `from_ns` until device activity `src` ended, at `until_ns`."""
 
     src: int
@@ -43,8 +41,7 @@ class WaitClaim:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseClaim:
+class ReleaseClaim(NamedTuple):
     """The thread `lane` could not go on past `at_ns` before device activity `src` had ended; it did not block."""
 
     src: int
@@ -54,8 +51,7 @@ class ReleaseClaim:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class HandoverClaim:
+class HandoverClaim(NamedTuple):
     """The thread `dst_lane` was idle from `idle_ns` to `dst_ns`, until `src_lane` had reached `src_ns`."""
 
     src_lane: int

@@ -18,7 +18,7 @@ import numpy as np
 from stepcrit.errors import quoted
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.stepmarks import step_marks
-from stepcrit.model.arrays import Int64Array
+from stepcrit.model.arrays import Int64Array, distinct
 from stepcrit.model.events import EventKind
 from stepcrit.model.steps import Step
 
@@ -161,7 +161,7 @@ def matcher(view: StepGraph) -> Matcher:
     is_note = events.is_kind(EventKind.ANNOTATION)
     code = np.where(is_note, len(events.names) + noted, events.name).astype(np.int64)
     work = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION) & ~step_marks(events)
-    blocking = np.unique(events.name[threads.row[threads.is_sync]])
+    blocking = distinct(events.name[threads.row[threads.is_sync]])
     waits = events.is_kind(EventKind.RUNTIME) & np.isin(events.name, blocking)
     lanes = tuple(np.flatnonzero(np.diff(threads.ptr)).tolist())
     return Matcher(view, code, np.flatnonzero(work), np.flatnonzero(waits), lanes)

@@ -8,7 +8,7 @@ from stepcrit.graph.segments import gap_class_of_nodes
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.patterns import near_names
 from stepcrit.link.source import frame_label
-from stepcrit.model.arrays import Int8Array
+from stepcrit.model.arrays import Int8Array, distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
 
@@ -17,7 +17,7 @@ def could_be(view: StepGraph, kind: str, wanted: str) -> str:
     """What this trace has of a kind of selector, nearest first where there are many."""
     links, events = view.links, view.trace.events
     if kind == "stream":
-        streams = {events.lanes[i].stream for i in np.unique(events.lane[events.is_kind(*DEVICE_KINDS)])}
+        streams = {events.lanes[i].stream for i in distinct(events.lane[events.is_kind(*DEVICE_KINDS)])}
         return f"streams: {', '.join(map(str, sorted(streams))) or 'none'}"
     work = events.is_kind(*DEVICE_KINDS, *HOST_KINDS)
     if kind == "class":
@@ -26,10 +26,10 @@ def could_be(view: StepGraph, kind: str, wanted: str) -> str:
     if kind == "module":
         return _some("modules", wanted, links.module_names)
     if kind == "line":
-        frames = np.unique(events.name[links.frame[links.frame >= 0]])
+        frames = distinct(events.name[links.frame[links.frame >= 0]])
         return _some("lines", wanted, tuple(frame_label(events.names[i]) for i in frames))
     # Python frames and other bookkeeping cannot be selected by name.
-    near = near_names(wanted, tuple(events.names[i] for i in np.unique(events.name[work])))
+    near = near_names(wanted, tuple(events.names[i] for i in distinct(events.name[work])))
     return f"near names: {', '.join(near) or 'none'}"
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.schedule import Arrivals
-from stepcrit.model.arrays import Int8Array, Int64Array
+from stepcrit.model.arrays import NONE, Int8Array, Int64Array
 from stepcrit.model.graph import Graph
 
 MANY_PATHS = 1_000_000
@@ -72,63 +73,102 @@ def critical_path(
     end = graph.end_ns
     sink = max(sinks, key=lambda v: (int(end[v]), int(graph.dur_ns[v]), -v))
     latest = [v for v in sinks if end[v] == end[sink]]
-    pieces, ties = _walk(graph, arrivals, sink, since)
-    path = _clipped(pieces, since, ties + len(latest) - 1, _count_paths(graph, arrivals, latest, since))
+    walked, ties = _walk(graph, arrivals, sink, since)
+    ties += len(latest) - 1
+    path_count = _count_paths(graph, arrivals, latest, since) if ties else 1
+    path = _pieces(graph, arrivals, walked, (since, ties, path_count))
     _check_partition(path, since, int(end[sink]))
     return path
 
 
-def binding_edge(graph: Graph, arrivals: Arrivals, node: int) -> tuple[int, int]:
-    """The edge that decided when `node` started, and how many others arrived at the same instant.
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """What decided when each node started; lists, for a walk asks for one node after the other.
 
-    Among several: better evidence, then the longer predecessor, then the smaller number.
-    Returns -1 when nothing did.
+    Among several edges: better evidence, then the longer predecessor, then the smaller number.
+
+    Attributes:
+        edge: per node, the edge, NONE where nothing did.
+        others: per node, how many others arrived at the same instant.
+        before: per node, the source of the edge.
+        start_ns: per node, its start.
     """
-    low, high = int(graph.dst_ptr[node]), int(graph.dst_ptr[node + 1])
-    binding = [e for e in range(low, high) if arrivals.binds[e]]
-    if not binding:
-        return -1, 0
-    best = min(binding, key=lambda e: (graph.evidence[e], -graph.dur_ns[graph.src[e]], graph.src[e]))
-    return best, len(binding) - 1
+
+    edge: list[int]
+    others: list[int]
+    before: list[int]
+    start_ns: list[int]
+
+
+_KNOWN: WeakKeyDictionary[Arrivals, Binding] = WeakKeyDictionary()
+
+
+def binding_of(graph: Graph, arrivals: Arrivals) -> Binding:
+    """The binding edges of a schedule, found once."""
+    if arrivals not in _KNOWN:
+        _KNOWN[arrivals] = _binding(graph, arrivals)
+    return _KNOWN[arrivals]
+
+
+def _binding(graph: Graph, arrivals: Arrivals) -> Binding:
+    binding = np.flatnonzero(arrivals.binds)
+    src, dst = graph.src[binding], graph.dst[binding]
+    best = binding[np.lexsort((src, -graph.dur_ns[src], graph.evidence[binding], dst))]
+    edge = np.full(len(graph), NONE, np.int64)
+    edge[graph.dst[best[::-1]]] = best[::-1]  # the first of each node is written last
+    count = np.bincount(dst, minlength=len(graph))
+    before = graph.src[edge] if len(graph.src) else edge
+    columns = (edge, np.maximum(count - 1, 0), before, graph.start_ns)
+    return Binding(*(column.tolist() for column in columns))
 
 
 def chain(graph: Graph, arrivals: Arrivals, node: int, *, since_ns: int) -> Path:
     """The pieces that lead up to the end of one node, back to `since_ns`; paths are not counted."""
-    pieces, ties = _walk(graph, arrivals, node, since_ns)
-    return _clipped(pieces, since_ns, ties, 0)
+    walked, ties = _walk(graph, arrivals, node, since_ns)
+    return _pieces(graph, arrivals, walked, (since_ns, ties, 0))
 
 
-def _walk(graph: Graph, arrivals: Arrivals, node: int, since: int) -> tuple[list[tuple[int, ...]], int]:
-    """Pieces from last to first, not clipped yet, and the ties met."""
-    pieces: list[tuple[int, ...]] = []
-    ties = 0
-    while True:
-        start, gap = int(graph.start_ns[node]), int(arrivals.gap_ns[node])
-        edge, others = binding_edge(graph, arrivals, node)
-        pieces.append((PieceKind.NODE, node, edge, start, start + int(graph.dur_ns[node])))
-        if start <= since:
-            return pieces, ties
-        ties += others
-        pieces.append((PieceKind.GAP, node, edge, start - gap, start))
-        if edge < 0:
-            if graph.t0_ns > since:  # the window opens before anything in the graph
-                pieces.append((PieceKind.GAP, node, edge, since, graph.t0_ns))
-            return pieces, ties
-        lag = int(arrivals.phi_ns[edge])
-        pieces.append((PieceKind.LAG, node, edge, start - gap - lag, start - gap))
-        node = int(graph.src[edge])
+def _walk(graph: Graph, arrivals: Arrivals, node: int, since: int) -> tuple[list[int], int]:
+    """Nodes from last to first, and the ties met."""
+    binding = binding_of(graph, arrivals)
+    edge, others, before, start = binding.edge, binding.others, binding.before, binding.start_ns
+    walked, ties = [node], 0
+    while start[node] > since:
+        ties += others[node]
+        if edge[node] < 0:
+            break
+        node = before[node]
+        walked.append(node)
+    return walked, ties
 
 
-def _clipped(pieces: list[tuple[int, ...]], since: int, ties: int, path_count: int) -> Path:
-    """Columns in time order, without what lies before the window and without empty lags and gaps."""
-    rows = [
-        (kind, node, edge, max(start, since), end)
-        for kind, node, edge, start, end in reversed(pieces)
-        if end > since and (end > start or kind == PieceKind.NODE)
-    ]
-    columns = np.array(rows, np.int64).reshape(-1, 5).T
-    kind, node, edge, start, end = columns
-    return Path(kind.astype(np.int8), node, edge, start, end, ties, path_count)
+def _pieces(graph: Graph, arrivals: Arrivals, walked: list[int], about: tuple[int, int, int]) -> Path:
+    """Each node with the lag and the gap in front of it, in time order, clipped to the window.
+
+    Args:
+        graph: the graph.
+        arrivals: what binds.
+        walked: nodes from last to first; the first begins before the window, or waited for the origin.
+        about: where the window opens, ties, and how many paths there are.
+    """
+    since, ties, path_count = about
+    node = np.array(walked[::-1], np.int64)
+    bound = binding_of(graph, arrivals).edge
+    edge = np.array([bound[v] for v in walked[::-1]], np.int64)
+    start = graph.start_ns[node]
+    ready = start - arrivals.gap_ns[node]
+    known = np.where(edge >= 0, edge, 0)
+    sent = ready - (np.where(edge >= 0, arrivals.phi_ns[known], 0) if len(arrivals.phi_ns) else 0)
+    # A first node without an edge waited since the window opened, if that was before anything in the graph.
+    sent[0] = since if edge[0] < 0 and graph.t0_ns > since else sent[0]
+    begins = np.stack((sent, ready, start), axis=1).ravel()
+    ends = np.stack((ready, start, start + graph.dur_ns[node]), axis=1).ravel()
+    kind = np.tile(np.array((PieceKind.LAG, PieceKind.GAP, PieceKind.NODE), np.int8), len(node))
+    kind[0] = PieceKind.GAP if edge[0] < 0 else kind[0]
+    keep = (ends > since) & ((ends > begins) | (kind == PieceKind.NODE))
+    keep[:2] &= start[0] > since  # what leads to a node that begins before the window is no part of it
+    nodes, edges = np.repeat(node, 3)[keep], np.repeat(edge, 3)[keep]
+    return Path(kind[keep], nodes, edges, np.maximum(begins, since)[keep], ends[keep], ties, path_count)
 
 
 def _check_partition(path: Path, since: int, until: int) -> None:

@@ -35,7 +35,7 @@ FAR = np.int64(2**62)
 """Later than any time: the latest finish of a node that no sink needs."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Arrivals:
     """What decided every observed start.
 

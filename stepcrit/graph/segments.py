@@ -88,23 +88,24 @@ def segments_of(links: Links, built: TraceGraph, path: Path, usual: Mapping[int,
         InternalError: the segments do not add up to the path (a bug).
     """
     rows: list[tuple[int, ...]] = []
-    graph = built.graph
-    for i in range(len(path)):
-        node, edge = int(path.node[i]), int(path.edge[i])
-        start, end = int(path.start_ns[i]), int(path.end_ns[i])
-        evidence = int(graph.evidence[edge]) if edge >= 0 else NONE
-        kind = int(graph.edge_kind[edge]) if edge >= 0 else NONE
-        where = (int(graph.lane[node]), node, evidence, kind)
-        if path.kind[i] != PieceKind.NODE:
-            work = gap_class(
-                kind, int(built.arrivals.gap_ns[node]), usual, is_lag=path.kind[i] == PieceKind.LAG
-            )
-            rows.append((start, end, work, int(graph.row[node]), *where, 1))
-        elif graph.kind[node] >= NodeKind.KERNEL:
-            row = int(graph.row[node])
-            rows.append((start, end, int(links.work[row]), row, *where, 0))
+    graph, node, edge = built.graph, path.node, path.edge
+    entered = edge >= 0
+    known = np.where(entered, edge, 0) if len(graph.src) else edge
+    evidence = np.where(entered, graph.evidence[known], NONE) if len(graph.src) else edge
+    kinds = np.where(entered, graph.edge_kind[known], NONE) if len(graph.src) else edge
+    is_device, event = graph.kind[node] >= NodeKind.KERNEL, graph.row[node]
+    work = np.where(is_device, links.work[event], NONE)
+    columns = (path.kind, path.start_ns, path.end_ns, event, work, is_device, built.arrivals.gap_ns[node])
+    about = zip(*(c.tolist() for c in (graph.lane[node], node, evidence, kinds)), strict=True)
+    whole, lag = int(PieceKind.NODE), int(PieceKind.LAG)
+    pieces = zip(*(column.tolist() for column in columns), strict=True)
+    for (piece, start, end, row, of_device, on_device, gap), where in zip(pieces, about, strict=True):
+        if piece != whole:
+            rows.append((start, end, gap_class(where[3], gap, usual, is_lag=piece == lag), row, *where, 1))
+        elif on_device:
+            rows.append((start, end, of_device, row, *where, 0))
         else:
-            rows += [(*piece, *where, 0) for piece in opened(links, graph, node, (start, end))]
+            rows += [(*one, *where, 0) for one in opened(links, graph, where[1], (start, end))]
     return _columns(rows, path)
 
 

@@ -51,11 +51,23 @@ class ThreadNodes:
         i = int(np.searchsorted(self.end_ns[low:high], at_ns, side="right")) - 1
         return i + low if i >= 0 else NONE
 
-    def starting_from(self, lane: int, at_ns: int) -> int:
-        """The first node of a thread that starts at or after an instant, -1 when there is none."""
-        low, high = int(self.ptr[lane]), int(self.ptr[lane + 1])
-        i = int(np.searchsorted(self.start_ns[low:high], at_ns, side="left")) + low
-        return i if i < high else NONE
+    def all_ending_by(self, lane: Int64Array, at_ns: Int64Array) -> Int64Array:
+        """The same for many instants at once."""
+        found = np.full(len(lane), NONE, np.int64)
+        for one in np.flatnonzero(np.bincount(lane)).tolist():
+            low, high, mine = int(self.ptr[one]), int(self.ptr[one + 1]), np.flatnonzero(lane == one)
+            place = np.searchsorted(self.end_ns[low:high], at_ns[mine], side="right") - 1
+            found[mine] = np.where(place >= 0, place + low, NONE)
+        return found
+
+    def all_starting_from(self, lane: Int64Array, at_ns: Int64Array) -> Int64Array:
+        """The first node of a thread that starts at or after each instant, -1 where there is none."""
+        found = np.full(len(lane), NONE, np.int64)
+        for one in np.flatnonzero(np.bincount(lane)).tolist():
+            low, high, mine = int(self.ptr[one]), int(self.ptr[one + 1]), np.flatnonzero(lane == one)
+            place = np.searchsorted(self.start_ns[low:high], at_ns[mine], side="left") + low
+            found[mine] = np.where(place < high, place, NONE)
+        return found
 
 
 def collect_cuts(
@@ -170,9 +182,10 @@ def _overlaps(
     piece = np.concatenate((np.searchsorted(p_start, start, side="right") - 1, np.arange(high - low)))
     inside = (node >= 0) & (piece >= 0)
     node, piece = node[inside], piece[inside]
-    both = np.unique(
-        node * np.int64(high - low + 1) + piece
-    )  # a node and a piece that start together meet once
+    both = np.sort(node * np.int64(high - low + 1) + piece, kind="stable")  # two ascending columns: merged
+    both = (
+        both[np.append(True, both[1:] != both[:-1])] if len(both) else both
+    )  # what starts together meets once
     node, piece = both // (high - low + 1), both % (high - low + 1)
     length = np.minimum(end[node], p_end[piece]) - np.maximum(start[node], p_start[piece])
     some = length > 0

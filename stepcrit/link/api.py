@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from stepcrit.model.arrays import Int8Array
+from stepcrit.model.arrays import Int8Array, distinct
 from stepcrit.model.events import EventKind, EventTable
 
 
@@ -154,7 +154,7 @@ def call_roles(events: EventTable) -> Int8Array:
     """CallRole of every row (PLAIN for whatever is no runtime call)."""
     runtime = events.kind == EventKind.RUNTIME
     table = np.zeros(len(events.names), np.int8)
-    for i in np.unique(events.name[runtime]).tolist():
+    for i in distinct(events.name[runtime]).tolist():
         table[i] = call_role(events.names[i])
     roles: Int8Array = np.where(runtime, table[events.name], CallRole.PLAIN).astype(np.int8)
     return roles

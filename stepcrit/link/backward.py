@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepcrit.model.arrays import NONE, BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array, distinct
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 
 _BACKWARD = re.compile(r"^autograd::engine::evaluate_function|^torch::autograd::|Backward\d*$")
@@ -55,7 +55,7 @@ def backward_passes(events: EventTable) -> tuple[Pass, ...]:
         return ()
     forward = ops & ~backward & ~_inside(events, backward)
     passes: list[Pass] = []
-    for lane in np.unique(events.lane[backward]).tolist():
+    for lane in distinct(events.lane[backward]).tolist():
         main = _main_lane(events, forward, lane)
         separators = np.sort(events.start_ns[forward & (events.lane == main)])
         passes += _passes_of(events, np.flatnonzero(backward & (events.lane == lane)), main, separators)
@@ -65,7 +65,7 @@ def backward_passes(events: EventTable) -> tuple[Pass, ...]:
 def _inside(events: EventTable, backward: BoolArray) -> BoolArray:
     """Rows that start inside a backward operator of their own thread."""
     inside = np.zeros(len(events), np.bool_)
-    for lane in np.unique(events.lane[backward]).tolist():
+    for lane in distinct(events.lane[backward]).tolist():
         mine = np.flatnonzero(backward & (events.lane == lane))
         rows = np.flatnonzero(events.lane == lane)
         reach = np.maximum.accumulate(events.end_ns[mine])

@@ -12,7 +12,7 @@ from stepcrit.link.api import LAUNCHES, SYNCS, call_roles
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.kernelnames import kernel_class
 from stepcrit.link.rules import NO_RULES, ClassRules
-from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int64Array, distinct
 from stepcrit.model.classes import RulesUsed, WorkClass
 from stepcrit.model.events import EventKind, EventTable
 
@@ -88,8 +88,8 @@ class _Given:
         decided, matched = [], []
         for i, rule in enumerate(self.rules.rules):
             mine = self.of_row == i
-            matched.append(len(np.unique(events.name[mine])))
-            decided.append(len(np.unique(events.name[mine & ~by_metadata & (work == rule.work)])))
+            matched.append(len(distinct(events.name[mine])))
+            decided.append(len(distinct(events.name[mine & ~by_metadata & (work == rule.work)])))
         return RulesUsed(self.rules.rules, tuple(decided), tuple(matched))
 
 
@@ -122,7 +122,7 @@ def _by_metadata(work: Int8Array, launch: Int64Array, around: Around, carries: B
 def _classes_of_names(events: EventTable, kernels: BoolArray) -> Int8Array:
     """One class per interned name that any kernel has."""
     table = np.full(len(events.names), WorkClass.KERNEL, np.int8)
-    for i in np.unique(events.name[kernels]).tolist():
+    for i in distinct(events.name[kernels]).tolist():
         table[i] = kernel_class(events.names[i])
     return table
 

@@ -22,7 +22,7 @@ from stepcrit.link.places import processes
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.retable import with_times
 from stepcrit.link.returns import ended_by
-from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.arrays import BoolArray, Int64Array, distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
@@ -212,7 +212,7 @@ def _beyond_lane(events: EventTable, queues: _Queues, odd: BoolArray) -> BoolArr
     beyond = time[queues.rows] > TIMES_LONGEST * np.maximum(longest[events.lane[queues.rows]], 1)
     comm = {
         i
-        for i in np.unique(events.name[queues.rows]).tolist()
+        for i in distinct(events.name[queues.rows]).tolist()
         if kernel_class(events.names[i]) == WorkClass.COMM
     }
     waits = np.isin(events.name[queues.rows], list(comm))
@@ -235,4 +235,4 @@ def _longest_of_name(events: EventTable, sound: BoolArray) -> dict[int, int]:
     rows = np.flatnonzero(sound & events.is_kind(*DEVICE_KINDS) & (events.end_ns > events.start_ns))
     longest = np.zeros(len(events.names), np.int64)
     np.maximum.at(longest, events.name[rows], events.end_ns[rows] - events.start_ns[rows])
-    return {i: int(longest[i]) for i in np.unique(events.name[rows]).tolist()}
+    return {i: int(longest[i]) for i in distinct(events.name[rows]).tolist()}

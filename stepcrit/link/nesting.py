@@ -158,13 +158,16 @@ def _pieces(swept: Sequence[tuple[int, Sweep]], lane_count: int) -> Pieces:
 def inherit(own: Int64Array, parent: Int64Array, depth: Int32Array) -> Int64Array:
     """Each row's own value, or else the nearest ancestor's; -1 where none has one.
 
-    Goes down level by level, so that the work is one numpy pass per nesting depth.
+    Each empty row looks at its parent, then at the parent's parent, then twice as far up each time, so that
+    the work is a few passes, however deep rows are nested.
     """
-    value = own.copy()
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        rows = np.flatnonzero((depth == level) & (parent >= 0))
-        empty = rows[value[rows] < 0]
-        value[empty] = value[parent[empty]]
+    value, above = own.copy(), parent.copy()
+    left = np.flatnonzero((value < 0) & (above >= 0))
+    while left.size:
+        nearest = above[left]
+        value[left] = value[nearest]
+        above[left] = above[nearest]
+        left = left[(value[left] < 0) & (above[left] >= 0)]
     return value
 
 

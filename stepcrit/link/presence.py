@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 from stepcrit.link.backends import DEVICE_BACKENDS, DEVICE_RANGE
+from stepcrit.model.arrays import distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 from stepcrit.model.links import Links
@@ -95,7 +94,7 @@ def device_sign(trace: RawTrace) -> str:
     events = trace.events
     if events.is_kind(EventKind.SYNC, EventKind.GPU_ANNOTATION).any():
         return "the trace has notes of the device"
-    on_host = np.unique(events.name[events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)])
+    on_host = distinct(events.name[events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)])
     names = sorted(events.names[i] for i in on_host.tolist())
     for pattern, words in ((DEVICE_RANGE, "the trace has {} ranges"), (_OPERATOR, "the trace has {}")):
         found = next((match for match in map(pattern.match, names) if match), None)
@@ -119,8 +118,8 @@ def platform_of(trace: RawTrace) -> Platform:
     """Whose device it is: by calls, their categories, listed devices, and what else shows one."""
     events = trace.events
     runtime, device = events.kind == EventKind.RUNTIME, events.is_kind(*DEVICE_KINDS)
-    calls = [events.names[i] for i in np.unique(events.name[runtime]).tolist()]
-    cats = [events.cats[i] for i in np.unique(events.cat[runtime | device]).tolist()]
+    calls = [events.names[i] for i in distinct(events.name[runtime]).tolist()]
+    cats = [events.cats[i] for i in distinct(events.cat[runtime | device]).tolist()]
     listed, sign = [d.name for d in trace.meta.devices], device_sign(trace)
     found = (
         *(who for who, pattern in _CALLS if any(pattern.match(call) for call in calls)),

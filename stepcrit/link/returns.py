@@ -43,8 +43,12 @@ def ended_by(events: EventTable, launch: Int64Array) -> Int64Array:
 def _coarse_tick(events: EventTable) -> int:
     """The tick of a coarse host clock, 0 for a fine one: what is stamped within a tick came up to a tick later."""
     host = events.is_kind(*HOST_KINDS)
-    stamps = np.unique(np.concatenate((events.start_ns[host], events.end_ns[host])))
-    tick = int(np.diff(stamps).min(initial=NEVER))
+    between = np.diff(events.start_ns[host])  # ascending, like the table
+    if ((between > 0) & (between < COARSE_NS)).any():
+        return 0  # as nearly every trace shows at once
+    stamps = np.sort(np.concatenate((events.start_ns[host], events.end_ns[host])))
+    between = np.diff(stamps)
+    tick = int(between[between > 0].min(initial=NEVER))
     return tick if COARSE_NS <= tick < NEVER else 0
 
 

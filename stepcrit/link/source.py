@@ -14,7 +14,7 @@ import numpy as np
 
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.nesting import Nesting, inherit, nest, owner_at
-from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, distinct
 from stepcrit.model.events import EventKind, EventTable
 from stepcrit.model.links import Pieces
 
@@ -82,7 +82,7 @@ def _rows_named(events: EventTable, test: Callable[[str], bool]) -> BoolArray:
     """Python rows whose name passes a test, asked once per distinct name."""
     python = events.kind == EventKind.PYTHON
     passes = np.zeros(len(events.names), np.bool_)
-    for i in np.unique(events.name[python]).tolist():
+    for i in distinct(events.name[python]).tolist():
         passes[i] = test(events.names[i])
     result: BoolArray = python & passes[events.name]
     return result
@@ -99,7 +99,7 @@ def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
     if not python.any():
         return None
     lane = events.lane.copy()
-    host = np.unique(events.lane[events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION)])
+    host = distinct(events.lane[events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION)])
     stray = np.setdiff1d(np.unique(lane[python]), host)
     ops = events.lane[events.kind == EventKind.CPU_OP]
     if stray.size == 1 and ops.size and events.lanes[int(stray[0])].tid == "0":
@@ -111,7 +111,7 @@ def _frame_around(events: EventTable, frames: tuple[Nesting, Int32Array]) -> Int
     """The innermost Python frame open at the start of each host row."""
     around = np.full(len(events), NONE, np.int64)
     rows = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION))
-    for lane in np.unique(events.lane[rows]).tolist():
+    for lane in distinct(events.lane[rows]).tolist():
         mine = rows[events.lane[rows] == lane]
         around[mine] = owner_at(frames[0].pieces, lane, events.start_ns[mine])
     return around
@@ -136,7 +136,9 @@ def _modules(
 def _annotation_modules(events: EventTable, host: Nesting) -> tuple[Int32Array, tuple[str, ...], str]:
     """The innermost annotation of the user's own around each host row."""
     annotation = events.kind == EventKind.ANNOTATION
-    mine = np.array([not (_NOT_A_MODULE.match(n) or BACKEND_RANGE.match(n)) for n in events.names], np.bool_)
+    mine = np.zeros(len(events.names), np.bool_)
+    for i in distinct(events.name[annotation]).tolist():
+        mine[i] = not (_NOT_A_MODULE.match(events.names[i]) or BACKEND_RANGE.match(events.names[i]))
     own = np.where(annotation & mine[events.name], events.name, NONE).astype(np.int64)
     if (own < 0).all():
         return np.full(len(events), NONE, np.int32), (), ""

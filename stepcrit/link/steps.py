@@ -19,7 +19,7 @@ from stepcrit.link.microbatch import microbatches
 from stepcrit.link.steady import steady_window
 from stepcrit.link.stepmarks import PROFILER_STEP, rows_named
 from stepcrit.link.whole import INCOMPLETE, LOST_WORK, judge
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.arrays import NONE, Int64Array, distinct
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Steady, Step, Steps
@@ -249,7 +249,7 @@ def _backlog_end(view: _View) -> int:
     launched = view.links.launch >= 0
     device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
     end = NONE
-    for lane in np.unique(events.lane[device]).tolist():
+    for lane in distinct(events.lane[device]).tolist():
         rows = device[events.lane[device] == lane]
         first = int(np.argmax(launched[rows])) if launched[rows].any() else 0
         end = max(end, int(events.end_ns[rows[:first]].max(initial=NONE)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,3 +20,10 @@ def freeze(*arrays: NDArray[np.generic]) -> None:
     """Make `arrays` read-only: a frozen dataclass does not freeze what its arrays hold."""
     for array in arrays:
         array.flags.writeable = False
+
+
+def distinct(codes: NDArray[np.signedinteger[Any]]) -> Int64Array:
+    """The codes that occur, ascending; codes count from 0, as indices into a table do."""
+    occurs = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)
+    occurs[codes] = True
+    return np.flatnonzero(occurs)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stepcrit.errors import InternalError
-from stepcrit.graph.path import MANY_PATHS, Path, PieceKind, binding_edge, chain, critical_path
+from stepcrit.graph.path import MANY_PATHS, Path, PieceKind, binding_of, chain, critical_path
 from stepcrit.graph.schedule import Arrivals
 from stepcrit.model.graph import EdgeKind, Evidence
 from tests.properties.oracle import Oracle
@@ -143,7 +143,8 @@ def test_chain_to_any_activity_partitions_the_time_up_to_its_end(schedule: Sched
 def test_binding_edge_counts_the_others_of_the_same_instant(schedule: Schedule) -> None:
     built, oracle = Built(schedule), Oracle(schedule)
     for v in range(oracle.count):
-        edge, others = binding_edge(built.graph, built.arrivals, int(built.number[v]))
+        binding, node = binding_of(built.graph, built.arrivals), int(built.number[v])
+        edge, others = binding.edge[node], binding.others[node]
         binding = [u for u in oracle.preds[v] if oracle.binds[u, v]]
         assert (edge >= 0, others) == (bool(binding), max(0, len(binding) - 1))
 

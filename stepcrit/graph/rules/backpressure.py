@@ -118,18 +118,18 @@ def _claim_all(scene: Scene, claims: Claims, taken: Submissions, depth: int, wai
     released = taken.released_ns(depth)
     inside = _inside(taken, released)
     usual = _usual(taken, inside)
-    for i in range(depth, len(taken.call)):
-        call, src = int(taken.call[i]), int(taken.last[i - depth])
-        start, end, until = int(taken.start_ns[i]), int(taken.end_ns[i]), int(released[i])
+    kind, order = EdgeKind.BACKPRESSURE, Evidence.ORDER
+    columns = (taken.call, taken.start_ns, taken.end_ns, released, inside, scene.events.lane[taken.call])
+    held = zip(taken.last.tolist(), *(column[depth:].tolist() for column in columns), strict=False)
+    for src, call, start, end, until, is_inside, lane in held:
         if call in waited:
             continue
-        if inside[i]:
+        if is_inside:
             # What the call did of itself before it had to wait is still its own.
             own = min(start + max(0, usual - (end - until)), until)
-            claims.wait.append(WaitClaim(src, call, own, until, EdgeKind.BACKPRESSURE, Evidence.ORDER))
+            claims.wait.append(WaitClaim(src, call, own, until, kind, order))
         else:
-            lane = int(scene.events.lane[call])
-            claims.release.append(ReleaseClaim(src, lane, end, EdgeKind.BACKPRESSURE, Evidence.ORDER))
+            claims.release.append(ReleaseClaim(src, lane, end, kind, order))
         waited.add(call)
 
 

@@ -21,24 +21,29 @@ def launch_points(scene: Scene, claims: Claims) -> None:
     """
     events, launch = scene.events, scene.links.launch
     busy_until: dict[int, int] = {}
-    for claim in claims.device:
-        end = int(events.end_ns[claim.src])
+    ends = events.end_ns[[claim.src for claim in claims.device]].tolist() if claims.device else []
+    for claim, end in zip(claims.device, ends, strict=True):
         if end > busy_until.get(claim.dst, -1):
             busy_until[claim.dst] = end
-    starts, ends = events.start_ns, events.end_ns
-    for row in scene.device.tolist():
-        call = int(launch[row])
-        if call < 0:
+    device, tolerance = scene.device, scene.rules.tolerance_ns
+    call = launch[device]
+    columns = (
+        device,
+        call,
+        events.start_ns[device],
+        *(c[call] for c in (events.start_ns, events.end_ns, events.lane)),
+    )
+    for row, called, start, call_start, call_end, lane in zip(*(c.tolist() for c in columns), strict=True):
+        if called < 0:
             claims.notes[Note.NO_LAUNCH] += 1
             continue
-        call_start, start = int(starts[call]), int(starts[row])
-        if start < call_start - scene.rules.tolerance_ns:
+        if start < call_start - tolerance:
             claims.notes[Note.BEFORE_LAUNCH] += 1
             continue
         if start < call_start:
             claims.notes[Note.JUST_BEFORE_LAUNCH] += 1
-        at = _launch_point(start, (call_start, int(ends[call])), busy_until.get(row, -1))
-        claims.launch.append(LaunchClaim(row, int(events.lane[call]), at))
+        at = _launch_point(start, (call_start, call_end), busy_until.get(row, -1))
+        claims.launch.append(LaunchClaim(row, lane, at))
 
 
 def _launch_point(start: int, call: tuple[int, int], busy_until: int) -> int:

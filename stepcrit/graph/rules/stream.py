@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from stepcrit.graph.claims import Claims, DeviceClaim
 from stepcrit.graph.scene import Scene
-from stepcrit.model.arrays import Int64Array
 from stepcrit.model.graph import EdgeKind, Evidence, Note
 
 DEPENDENT_LAUNCH_NS = 5_000
@@ -23,24 +24,25 @@ def stream_order(scene: Scene, claims: Claims) -> None:
     neither waits for the other: a node that starts far inside the one before it, just after another node
     of its graph has ended, waited for that one.
     """
-    start, end = scene.events.start_ns, scene.events.end_ns
+    kind, order = EdgeKind.STREAM, Evidence.ORDER
     for queue in scene.queues.values():
         rows = queue.rows.tolist()
+        start, end = (c[queue.rows].tolist() for c in (scene.events.start_ns, scene.events.end_ns))
         for i, row in enumerate(rows[1:], 1):
             before = rows[i - 1]
-            if end[before] <= start[row]:
-                claims.device.append(DeviceClaim(before, row, EdgeKind.STREAM, Evidence.ORDER))
+            if end[i - 1] <= start[i]:
+                claims.device.append(DeviceClaim(before, row, kind, order))
                 continue
             other = _of_its_branch(scene, rows, i)
             if other is None:
                 claims.notes[Note.SPLIT] += 1
-                claims.device.append(DeviceClaim(before, row, EdgeKind.STREAM, Evidence.ORDER))
+                claims.device.append(DeviceClaim(before, row, kind, order))
             else:
                 claims.notes[Note.TIMING] += 1
-                claims.device.append(DeviceClaim(other, row, EdgeKind.STREAM, Evidence.TIMING))
-            later = _first_after(rows, i + 1, start, end[before])
-            if later is not None:
-                claims.device.append(DeviceClaim(before, later, EdgeKind.STREAM, Evidence.ORDER))
+                claims.device.append(DeviceClaim(other, row, kind, Evidence.TIMING))
+            later = bisect_left(start, end[i - 1], i + 1)  # the first that starts when the tail has ended
+            if later < len(rows):
+                claims.device.append(DeviceClaim(before, rows[later], kind, order))
 
 
 def _of_its_branch(scene: Scene, rows: list[int], i: int) -> int | None:
@@ -60,10 +62,3 @@ def _of_its_branch(scene: Scene, rows: list[int], i: int) -> int | None:
 
 BRANCHES = 16
 """How many nodes back the end of another branch is looked for."""
-
-
-def _first_after(rows: list[int], i: int, start: Int64Array, end_ns: int) -> int | None:
-    """The first row from position `i` on that starts at or after `end_ns`."""
-    while i < len(rows) and start[rows[i]] < end_ns:
-        i += 1
-    return rows[i] if i < len(rows) else None
