@@ -121,6 +121,21 @@ class Features:
     first_ns: int
 
 
+_EVIDENCE = (
+    "array form",
+    "capitalised categories (<= 2022-04)",
+    "flow async_cpu_to_gpu (<= 2022-10)",
+    "cuda_driver (>= 2023-04)",
+    "integer µs (< 2024-03)",
+    "epoch µs with decimals (2024-03..2024-05)",
+    "no base, times since an unknown moment",
+    "baseTimeNanoseconds (>= 2024-05)",
+    "displayTimeUnit before traceEvents (>= 2025-03)",
+)
+DIALECT_WORDS = frozenset((*_EVIDENCE, *DATED_TEXT.values()))
+"""Every word that `words_of` can say."""
+
+
 def words_of(features: Features) -> tuple[str, ...]:
     """The words that date a writer, oldest evidence first."""
     keys, categories = features.keys, features.categories

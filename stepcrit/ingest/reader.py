@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import BinaryIO
 
 from stepcrit.errors import BrokenInputError, EmptyInputError, InputError
@@ -13,10 +14,12 @@ from stepcrit.ingest.limits import Limits, over
 from stepcrit.ingest.metadata import read_header
 from stepcrit.ingest.rows import Event, RowCollector
 from stepcrit.ingest.scanned import readers
+from stepcrit.ingest.slimmark import SLIM_KEY, read_mark, with_marked
 from stepcrit.ingest.source import Source, open_source
 from stepcrit.ingest.tables import Tables, build_tables
 from stepcrit.model.arrays import NONE
 from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.slim import SlimMark
 from stepcrit.model.trace import Harm, RawTrace, TraceMeta
 
 CHUNK_BYTES = 1 << 20
@@ -25,6 +28,8 @@ times its text: at 1 MiB the peak is 0.6 to 1.4 times the JSON (traces of 15 to 
 
 LOSS_LIMIT = 0.05
 """A trace that has lost a larger part is read only where that is asked for."""
+
+_WAS_DAMAGED = "The trace that this one was slimmed from was damaged."
 
 _KINETO_KEYS = frozenset(
     {"schemaVersion", "deviceProperties", "computeProperties", "baseTimeNanoseconds", "distributedInfo"}
@@ -81,14 +86,15 @@ def _read(source: Source, chunk_bytes: int, limits: Limits, *, salvage: bool) ->
     if source.log.error and not collected.count:
         is_known = sniff.form_of_keys(document.keys)
         raise sniff.foreign(dict.fromkeys(document.keys, b""), b"", ()) if is_known else source.log.error
-    tables = build_tables(collected)
+    mark = read_mark(document.header.get(SLIM_KEY))
+    tables = build_tables(collected, mark.first_ns if mark else None)
     if not _is_trace(document, collected, tables.events):
         raise sniff.foreign(document.header, document.sample, tables.events.cats)
-    lost_share = _lost_share(source)
+    lost_share = max(_lost_share(source), mark.lost_share if mark else 0.0)
     if lost_share > LOSS_LIMIT and not salvage:
         raise _too_much(source, lost_share, collected.count)
     return RawTrace(
-        meta=_meta(source, document, collected, tables, lost_share),
+        meta=_slimmed(_meta(source, document, collected, tables, lost_share), mark),
         events=tables.events,
         flows=tables.flows,
         memory=tables.memory,
@@ -114,7 +120,8 @@ def _lost_share(source: Source) -> float:
 def _too_much(source: Source, lost_share: float, count: int) -> BrokenInputError:
     """The error about a trace that has lost too much."""
     cause = source.log.error
-    what = cause.what if cause else f"The input is damaged: {source.log.found[0].harm}."
+    found = source.log.found
+    what = cause.what if cause else f"The input is damaged: {found[0].harm}." if found else _WAS_DAMAGED
     kept = f"{count:,} event{'' if count == 1 else 's'} can be read".replace(",", " ")
     advice = f"{cause.do} " if cause and cause.do else ""
     return BrokenInputError(
@@ -175,6 +182,13 @@ def _meta(
         lost_share=lost_share,
         skipped=source.skipped,
     )
+
+
+def _slimmed(meta: TraceMeta, mark: SlimMark | None) -> TraceMeta:
+    """The label of a slimmed trace: what it was made from had damage and words that it no longer shows."""
+    if mark is None:
+        return meta
+    return replace(meta, slim=mark, damage=with_marked(meta.damage, mark), dialect=mark.dialect)
 
 
 def _span(events: EventTable) -> tuple[int, int]:

@@ -80,11 +80,12 @@ class _Words:
     labels: Mapping[Track, str]
 
 
-def build_tables(collected: RowCollector) -> Tables:
+def build_tables(collected: RowCollector, marked_ns: int | None = None) -> Tables:
     """Turn what was collected into tables; the collector is used up.
 
     Args:
         collected: the columns of a whole file.
+        marked_ns: time 0 of the trace that the file was slimmed from, where it is one.
 
     Returns:
         The tables, with read-only arrays.
@@ -99,6 +100,8 @@ def build_tables(collected: RowCollector) -> Tables:
     _drop_lost_starts(rows, collected.dropped)
     whole = bool(len(rows["start"])) and not ((rows["start"] % 1000).any() or (rows["end"] % 1000).any())
     first_ns = _first_ns(rows, flows, memory)
+    if marked_ns is not None and marked_ns <= first_ns:
+        first_ns = marked_ns
     _sort(rows, first_ns)
     placement = place(
         rows.pop("side"),

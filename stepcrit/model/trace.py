@@ -9,6 +9,7 @@ from enum import StrEnum
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
 from stepcrit.model.events import EventTable
 from stepcrit.model.oddity import Oddity
+from stepcrit.model.slim import SlimMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class TraceMeta:
         damage: what was wrong with the bytes, and was repaired or left out.
         lost_share: the part of the input that nothing could be made of, 0..1.
         skipped: other files of the folder it was found in: (name, why it is no trace).
+        slim: what `stepcrit slim` did to it, or None.
     """
 
     source: str
@@ -148,6 +150,7 @@ class TraceMeta:
     damage: tuple[Damage, ...] = ()
     lost_share: float = 0.0
     skipped: tuple[tuple[str, str], ...] = ()
+    slim: SlimMark | None = None
 
     @property
     def is_cut(self) -> bool:

@@ -295,7 +295,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     path = tmp_path / "trace.json"
     path.write_bytes(TEXT)
 
-    def tables(collected: RowCollector) -> Tables:
+    def tables(collected: RowCollector, _: int | None) -> Tables:
         if change == "grow":
             path.write_bytes(TEXT + b" ")
         elif change == "cut":
@@ -318,7 +318,7 @@ def test_a_file_that_is_taken_away_while_it_is_read_was_whole(
     path = tmp_path / "trace.json"
     path.write_bytes(TEXT)
 
-    def tables(collected: RowCollector) -> Tables:
+    def tables(collected: RowCollector, _: int | None) -> Tables:
         path.unlink()
         return build_tables(collected)
 
