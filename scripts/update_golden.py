@@ -32,6 +32,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "free",
     ),
     "doctor-two-streams": ("doctor", f"{SIMULATED}/two_streams.json.gz"),
+    "slim-check": (
+        "slim",
+        "--check",
+        f"{SIMULATED}/item_sync.json.gz",
+        f"{RECORDED}/accumulation_stacks.json.gz",
+    ),
     "explain": ("explain",),
 }
 START, END = "<!-- demo: written by `make golden`, checked by a test -->", "<!-- /demo -->"

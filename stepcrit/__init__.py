@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stepcrit.link.steps import StepOptions
     from stepcrit.model.steps import Boundary, Step, Steps
     from stepcrit.session import CriticalPath, Graph, Options, Trace, load
+    from stepcrit.slimming import SlimOptions, slim
 
 _HOMES = {
     "Boundary": "stepcrit.model.steps",
@@ -32,6 +33,7 @@ _HOMES = {
     "Graph": "stepcrit.session",
     "InputError": "stepcrit.errors",
     "Options": "stepcrit.session",
+    "SlimOptions": "stepcrit.slimming",
     "Step": "stepcrit.model.steps",
     "StepOptions": "stepcrit.link.steps",
     "StepcritError": "stepcrit.errors",
@@ -39,6 +41,7 @@ _HOMES = {
     "Trace": "stepcrit.session",
     "UsageError": "stepcrit.errors",
     "load": "stepcrit.session",
+    "slim": "stepcrit.slimming",
 }
 
 __all__ = [
@@ -48,6 +51,7 @@ __all__ = [
     "Graph",
     "InputError",
     "Options",
+    "SlimOptions",
     "Step",
     "StepOptions",
     "StepcritError",
@@ -56,6 +60,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "load",
+    "slim",
 ]
 
 

@@ -31,6 +31,7 @@ VALUES = {
     "--side": ("auto", "device", "host", "both"), "--stream": ("7", "20", "-1"), "--output": ("out.json", "out.md", "folder", "good.json", "none/out"),
     "--save": ("saved.json", "folder"), "--around": ("aten::*", "*"), "--step-regex": ("ProfilerStep", ".*", "("), "--target": ("10us", "0ns"),
     "--inject": ("*", "aten::mm"), "--model": ("free", "lanes", "queue:16", "comm:k=2", "contend"), "--shrink": ("*=0.5", "aten::mm=0"),
+    "--steps": ("all", "median", "last:2", "1-2", "last:0"), "--key-file": ("good.json", "empty.json"), "--max-size": ("2MB", "1kB"),
     "--speedup": ("*=2x",), "--set": ("*=1us",), "--add": ("*=1us",), "--remove": ("*", "aten::mm"),
     "--part": ("40ms", "a=40%:2"), "--of": ("100ms",), "--observed": ("1.1x",), "--op-speedup": ("2x", "inf"), "--a": ("30s+1s",), "--b": ("0s+1.2s",),
     "--at": ("50", "0"), "--bandwidth": ("3350GB/s",), "--roof": ("1000GFLOP/s",), "--intensity": ("2", "1e9"), "--gemm": ("64,64,64",), "--run": ("8,100ms", "16,60ms"),

@@ -202,10 +202,16 @@ def _stacks(f: _Facts) -> Check:
     frames = int((f.trace.events.kind == EventKind.PYTHON).sum())
     stacks = int((f.trace.events.stack >= 0).sum())
     state = State.OK if frames or stacks else State.MISSING
+    slimmed = f.trace.meta.slim
     return Check(
-        "E107", "Python lines", state, _seen(f"{{}} frame{_s(frames)}, {{}} call stack{_s(stacks)}", frames, stacks),
+        "E107", "Python lines", state,
+        _seen("left out by stepcrit slim, if there were any")
+        if slimmed is not None and not slimmed.stacks
+        else _seen(f"{{}} frame{_s(frames)}, {{}} call stack{_s(stacks)}", frames, stacks),
         "lines of code are unknown, and so is what untracked host time is",
-        "a second short recording with with_stack=True (it slows the host: keep it apart from timings)",
+        "stepcrit slim --stacks keeps what was recorded with with_stack=True"
+        if slimmed is not None and not slimmed.stacks
+        else "a second short recording with with_stack=True (it slows the host: keep it apart from timings)",
     )  # fmt: skip
 
 

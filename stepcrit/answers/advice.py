@@ -225,6 +225,11 @@ def _call_advice(work: WorkClass, called: str) -> tuple[str, Sentence]:
 def _python(f: Figures, stretches: Int64Array) -> Sentence:
     """What ran where no event was open: the Python frame, if frames were recorded."""
     segments, frames, events = f.view.segments, f.view.links.python, f.view.trace.events
+    slimmed = f.view.trace.meta.slim
+    if frames is None and slimmed is not None and not slimmed.stacks:
+        return say(
+            "find what the host does where no event is open: ask the trace that this one was slimmed from, if it has stacks"
+        )
     if frames is None:
         return say("find what the host does where no event is open: record once with with_stack=True")
     time: Counter[str] = Counter()

@@ -14,6 +14,7 @@ from stepcrit.model.events import HOST_KINDS
 from stepcrit.model.links import Links
 from stepcrit.model.oddity import Oddity
 from stepcrit.model.section import Block, Column, Document, Finding, Input, Section, Sentence, Unit, Value
+from stepcrit.model.slim import SlimMark
 from stepcrit.model.steps import Steps
 from stepcrit.model.trace import RawTrace, TraceMeta
 from stepcrit.units import count_text, ns_text, share_text
@@ -55,6 +56,7 @@ def recipe(platform: Platform) -> tuple[str, ...]:
 
 
 NULLS = {
+    "slim": "not slimmed by stepcrit slim",
     "damage[].first_byte": "the reader does not know where it stands",
     "damage[].first_line": "the reader does not know where it stands",
     "checks[].seen_numbers[]": "not recorded",
@@ -118,6 +120,7 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
         "graph_notes": dict(sorted((notes or {}).items())),
         "profiler_notes": list(meta.notes),
         "recipe": list(program),
+        "slim": _slim_data(meta.slim),
     }
     found = tuple(
         Finding(c.code, say("{}: " + c.seen.template, text(c.evidence), *c.seen.values))
@@ -136,6 +139,29 @@ def answer(trace: RawTrace, links: Links, steps: Steps, notes: dict[str, int] | 
     )
 
 
+def _slim_data(mark: SlimMark | None) -> dict[str, object] | None:
+    """What was done to a slimmed trace."""
+    if mark is None:
+        return None
+    return {
+        "level": mark.level,
+        "steps_before": mark.steps_of,
+        "first_step": mark.first_step,
+        "last_step": mark.last_step,
+    }
+
+
+def _slim_words(mark: SlimMark) -> Sentence:
+    """The same for people."""
+    steps = text(
+        mark.first_step if mark.first_step == mark.last_step else f"{mark.first_step} to {mark.last_step}"
+    )
+    return say(
+        "slimmed: {} of {} {} ({})",
+        steps, count(mark.steps_of), text(plural(mark.steps_of, "step")), text(mark.level),
+    )  # fmt: skip
+
+
 def _opening(trace: RawTrace, steps: Steps) -> list[Sentence]:
     meta = trace.meta
     lines = [
@@ -149,6 +175,8 @@ def _opening(trace: RawTrace, steps: Steps) -> list[Sentence]:
     ]
     if meta.dialect:
         lines.append(say("written by: {}", text("; ".join(meta.dialect))))
+    if meta.slim:
+        lines.append(_slim_words(meta.slim))
     if meta.options:
         lines.append(say("recorded with: {}", text(", ".join(sorted(meta.options)))))
     return lines

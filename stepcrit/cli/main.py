@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from stepcrit import kernels
-from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, schema, whatif
+from stepcrit.cli import analyze, calc, critical, demo, doctor, explain, schema, slim, whatif
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text
@@ -44,11 +44,12 @@ app.command("analyze")(analyze.analyze)
 app.command("critical")(critical.critical)
 app.command("whatif", cls=whatif.InOrder)(whatif.whatif)
 app.command("doctor")(doctor.doctor)
+app.command("slim")(slim.slim)
 app.add_typer(calc.app, name="calc")
 app.command("demo")(demo.demo)
 app.command("explain")(explain.explain)
 app.command("schema")(schema.schema)
-COMMANDS = ("analyze", "critical", "whatif", "doctor", "calc", "demo", "explain", "schema")
+COMMANDS = ("analyze", "critical", "whatif", "doctor", "slim", "calc", "demo", "explain", "schema")
 
 
 def _version(*, value: bool) -> None:

@@ -51,7 +51,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("the device", ("overlap", "exposed-comm", "idle", "queue")),
     ("how sure it is", ("claims", "evidence", "trust", "cross-step", "strict", "floors", "device-only")),
-    ("the recording", ("doctor", "recording", "salvage", "limits", "plausibility")),
+    ("the recording", ("doctor", "recording", "slim", "salvage", "limits", "plausibility")),
     ("numbers without a trace", ("calc",)),
     ("output", ("numbers", "formats", "json", "schemas", "ci", "exit-codes", "plain-kernels")),
     ("codes", ("error-codes", "doctor-codes", "finding-codes")),

@@ -28,7 +28,15 @@ ASKED: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
 }
 ANSWERS = [(*words, "--format", fmt) for words in ASKED.values() for fmt in FORMATS]
-SPEAKING = [*ANSWERS, ("--help",), ("--version",), ("explain",), ("explain", "slack"), ("analyze", "--help")]
+SPEAKING = [
+    *ANSWERS,
+    ("slim", str(TRACE), "-o", "-"),
+    ("--help",),
+    ("--version",),
+    ("explain",),
+    ("explain", "slack"),
+    ("analyze", "--help"),
+]
 """Everything that speaks on stdout: typer's help, a line of ours, a text, an answer."""
 
 REFUSED = [(("analyse",), 2), (("explain", "slakc"), 2), (("./nosuch.json",), 3)]

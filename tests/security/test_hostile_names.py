@@ -54,6 +54,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "--shrink OP=0.5",
     ),
     ("doctor",): ("TRACE", "FOLDER"),
+    ("slim",): (),  # its answer is a trace: see below
     ("demo",): ("",),
     ("explain",): ("", "json", "SC200"),
     ("schema",): ("", "analyze", "config"),
@@ -74,7 +75,9 @@ REFUSED = (
     ("analyze TRACE --step-regex TYPED", 2), ("analyze TRACE --step-regex (TYPED", 2), ("analyze TRACE --optimizer-regex TYPED", 2),
     ("analyze TRACE -o FOLDER/TYPED/x.json", 5), ("analyze TRACE -o TRACE", 2), ("analyze TRACE --strict", 0),
     ("critical TRACE --around TYPED", 2), ("critical TRACE --step TYPED", 2), ("doctor TYPED", 3), ("demo TYPED", 2),
-    ("doctor TRACE -o FOLDER", 5),
+    ("doctor TRACE -o FOLDER", 5), ("slim ./TYPED", 3), ("slim TRACE TYPED", 2), ("slim TRACE --steps TYPED", 2),
+    ("slim TRACE --key-file TYPED", 2), ("slim TRACE --check --max-size TYPED", 2), ("slim TRACE -o TRACE", 2),
+    ("slim TRACE -o FOLDER/TYPED/x.json.gz", 5), ("slim FOLDER", 2), ("slim --check ./TYPED", 3),
     ("whatif TRACE --shrink TYPED", 2), ("whatif TRACE --shrink TYPED=0.5", 2), ("whatif TRACE --shrink OP=TYPED", 2),
     ("whatif TRACE --shrink module:TYPED=0.5", 2), ("whatif TRACE --shrink line:TYPED=0.5", 2),
     ("whatif TRACE --shrink step:TYPED=0.5", 2), ("whatif TRACE --shrink class:TYPED=0.5", 2),
@@ -221,7 +224,7 @@ def test_a_file_holds_what_stdout_would_and_nothing_else_is_written(
     place: Place, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command, typed in ((command, several[0]) for command, several in ROWS.items()):
-        if command[0] in PLAIN:
+        if command[0] in PLAIN or command == ("slim",):
             continue
         asked, out = [*command, *place.argv(typed)], f"out-{'-'.join(command)}{suffix}"
         before = place.files()
@@ -229,6 +232,20 @@ def test_a_file_holds_what_stdout_would_and_nothing_else_is_written(
         fmt = "text" if suffix == ".txt" else suffix[1:]
         assert Path(out).read_text(encoding="utf-8") == said(capsys, [*asked, "--format", fmt])[0]
         assert place.files() == before | {out}
+
+
+def test_a_slimmed_trace_is_told_of_in_harmless_words_and_is_all_that_is_written(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = place.files()
+    out, err = said(capsys, place.argv("slim TRACE -o small.json.gz --steps LABEL --stacks --anonymize"))
+    assert (out, place.files()) == ("", before | {"small.json.gz"})
+    check_unbroken(err)
+    assert "replaced: " in err
+    out, err = said(capsys, place.argv("slim --check TRACE FOLDER/\x9b.json small.json.gz"), 1)
+    assert out.count("it tells where it was recorded") == 2
+    check_unbroken(out)
+    said(capsys, ["analyze", "small.json.gz"])
 
 
 def test_a_prediction_is_as_harmless(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

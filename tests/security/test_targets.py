@@ -41,14 +41,34 @@ def content(folder: Path) -> dict[str, bytes]:
     ["t.json", "./t.json", "folder/../t.json", "hard.json", "soft.json", "far.json", "linked/inside.json"],
 )
 @pytest.mark.parametrize("source", ["t.json", "soft.json", "hard.json", "folder", "linked"])
-@pytest.mark.parametrize("verb", ["analyze", "critical", "doctor", "whatif"])
+@pytest.mark.parametrize("verb", ["analyze", "critical", "doctor", "whatif", "slim"])
 def test_an_output_that_is_the_input_is_refused(
     here: Path, verb: str, source: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = content(here)
-    change = CHANGE if verb == "whatif" else ()
+    change = CHANGE if verb == "whatif" else ("--force",) if verb == "slim" else ()
     assert run([verb, source, *change, "-o", target]) == 2
     assert "would overwrite" in capsys.readouterr().err
+    assert content(here) == before
+
+
+def test_slim_replaces_no_file_unless_it_is_forced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("old.json.gz").write_bytes(b"old")
+    before = content(here)
+    assert run(["slim", "t.json", "-o", "old.json.gz"]) == 2
+    assert "there already" in capsys.readouterr().err
+    assert content(here) == before
+    assert run(["slim", "t.json", "-o", "old.json.gz", "--force"]) == 0
+    assert Path("old.json.gz").read_bytes() != b"old"
+    assert run(["slim", "t.json"]) == 0
+    assert set(content(here)) - set(before) == {"t.slim.json.gz"}
+    assert run(["slim", "t.json"]) == 2
+
+
+def test_a_key_is_an_input(here: Path) -> None:
+    Path("key").write_bytes(bytes(range(40)))
+    before = content(here)
+    assert run(["slim", "t.json", "--key-file", "key", "-o", "key", "--force"]) == 2
     assert content(here) == before
 
 

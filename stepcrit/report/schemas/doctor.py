@@ -74,4 +74,5 @@ DATA = keys(
     graph_notes=by_name(COUNT),
     profiler_notes=rows(TEXT),
     recipe=rows(TEXT),
+    slim=maybe(keys(level=TEXT, steps_before=COUNT, first_step=TEXT, last_step=TEXT)),
 )

@@ -1,0 +1,40 @@
+"""Events as text: the reader's walk through a trace, with nothing decoded that is not asked for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stepcrit.ingest.rows import Event
+from stepcrit.ingest.split import MAX_DEPTH, check_json, without_depth
+
+
+class TextDecoder:
+    """Takes for an event what the reader takes for one, so that both count the same ones."""
+
+    def __init__(self) -> None:
+        self._events = msgspec.json.Decoder(list[Event])
+        self._texts = msgspec.json.Decoder(list[msgspec.Raw])
+        self._event = msgspec.json.Decoder(Event)
+
+    def many(self, text: bytes) -> list[msgspec.Raw]:
+        """A list of events.
+
+        Raises:
+            msgspec.DecodeError, RecursionError: as `ingest.rows.RowDecoder`.
+        """
+        self._events.decode(text)
+        return self._texts.decode(text)
+
+    def one(self, text: bytes) -> msgspec.Raw:
+        """One element, whatever it is.
+
+        Raises:
+            msgspec.DecodeError: `text` is not JSON.
+        """
+        try:
+            self._event.decode(text)
+        except RecursionError:
+            return self.one(without_depth(text, MAX_DEPTH))
+        except msgspec.ValidationError:
+            check_json(text)
+        return msgspec.Raw(text)
