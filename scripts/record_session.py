@@ -1,6 +1,6 @@
 """Run one training loop twice: under the profiler for its trace, without it for its true step period.
 
-Used by the other record_*.py scripts; needs torch (`pip install torch==2.13.0 numpy` in a venv of its own).
+Used by the other record_*.py scripts; needs torch and stepcrit (`pip install torch==2.13.0 .` in a venv of its own).
 A loop is a function of (number of steps, what to call after each step), so that profiler and stopwatch see
 the very same code.
 """
@@ -8,19 +8,22 @@ the very same code.
 from __future__ import annotations
 
 import argparse
+import io
 import itertools
 import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrub import Json, read_trace, scrub, write_trace, write_whole
 from torch import multiprocessing
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, schedule
+
+from stepcrit.report.drafts import put
+from stepcrit.slimming import SlimOptions, slim
 
 Loop = Callable[[int, Callable[[], object]], None]
 
@@ -59,12 +62,17 @@ def output_option(doc: str) -> argparse.ArgumentParser:
 
 
 def record(loop: Loop, plan: Plan, path: Path) -> None:
-    """Run `loop` under the profiler and save its trace, scrubbed."""
-    write_trace(scrub(traced(loop, plan)), path)
+    """Run `loop` under the profiler and save its trace, slimmed."""
+    save_trace(traced(loop, plan), path)
+
+
+def save_trace(trace: bytes, path: Path) -> None:
+    """Save a trace with all of its steps and stacks, without what tells where it was recorded."""
+    slim(io.BytesIO(trace), path, SlimOptions(steps="all", stacks=True), force=True)
     print(f"{path.name}: {path.stat().st_size} bytes")
 
 
-def traced(loop: Loop, plan: Plan) -> dict[str, Json]:
+def traced(loop: Loop, plan: Plan) -> bytes:
     """Run `loop` under the profiler and return its trace as it was written."""
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / "raw.json"
@@ -80,7 +88,7 @@ def traced(loop: Loop, plan: Plan) -> dict[str, Json]:
             experimental_config=_ExperimentalConfig(verbose=plan.stacks),
         ) as profiler:
             loop(plan.steps, profiler.step)
-        return read_trace(raw)
+        return raw.read_bytes()
 
 
 def step_periods(loop: Loop, steps: int = MEASURED_STEPS) -> list[int]:
@@ -107,7 +115,7 @@ def summed_up(periods: list[int]) -> dict[str, int]:
     return {"median_ns": median, "n": len(periods), "q1_ns": q1, "q3_ns": q3}
 
 
-def _save(summary: dict[str, Json], path: Path) -> None:
+def _save(summary: Mapping[str, object], path: Path) -> None:
     text = json.dumps({**summary, "schema": 1}, indent=2, sort_keys=True)
-    write_whole(path, (text + "\n").encode())
+    put((text + "\n").encode(), str(path))
     print(f"{path.name}: {summary}")

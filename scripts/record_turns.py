@@ -10,14 +10,15 @@ all its profiled periods, the farthest of them counting. Neither choice knows of
 from __future__ import annotations
 
 import itertools
+import json
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from record_session import Loop, Plan, save_measured, step_periods, traced
-from scrub import Event, Json, scrub, write_trace
+from record_session import Loop, Plan, save_measured, save_trace, step_periods, traced
 
 SESSIONS = 4
 TURNS = 8
@@ -29,7 +30,7 @@ PLAN = Plan(wait=3, warmup=2, active=7)
 class Runs:
     """What the turns of one version gave: each recording with its periods, and the unprofiled periods, in ns."""
 
-    recordings: list[tuple[list[int], dict[str, Json]]] = field(default_factory=list)
+    recordings: list[tuple[list[int], bytes]] = field(default_factory=list)
     timed: list[int] = field(default_factory=list)
 
     @property
@@ -43,7 +44,7 @@ class Runs:
         q1, median, q3 = statistics.quantiles(self.profiled, n=4, method="inclusive")
         return (q3 - q1) / 2 / median
 
-    def typical(self) -> dict[str, Json]:
+    def typical(self) -> bytes:
         """The trace whose periods stay closest to the median of all."""
         middle = statistics.median(self.profiled)
         return min(self.recordings, key=lambda found: max(abs(ns - middle) for ns in found[0]))[1]
@@ -55,9 +56,8 @@ def record_in_turns(loops: Mapping[str, Loop], out: Path) -> None:
     kept = min(sessions, key=lambda runs: max(run.noise for run in runs.values()))
     for name, run in kept.items():
         path = out / f"{name}.json.gz"
-        write_trace(scrub(run.typical()), path)
+        save_trace(run.typical(), path)
         save_measured(run.timed, run.profiled, out / f"{name}.measured.json")
-        print(f"{path.name}: {path.stat().st_size} bytes")
 
 
 def _session(loops: Mapping[str, Loop]) -> dict[str, Runs]:
@@ -74,15 +74,16 @@ def _session(loops: Mapping[str, Loop]) -> dict[str, Runs]:
     return runs
 
 
-def profiled_periods(trace: dict[str, Json]) -> list[int]:
+def profiled_periods(trace: bytes) -> list[int]:
     """From end to end of the recorded steps, in ns; the first two steps are left out, as stepcrit leaves them out."""
-    ends = sorted(_end_ns(event) for event in trace["traceEvents"] if _is_step(event))
+    events = json.loads(trace, parse_float=Decimal, strict=False)["traceEvents"]
+    ends = sorted(_end_ns(event) for event in events if _is_step(event))
     return [after - before for before, after in itertools.pairwise(ends[1:])]
 
 
-def _is_step(event: Event) -> bool:
+def _is_step(event: dict[str, Any]) -> bool:
     return event.get("ph") == "X" and str(event.get("name")).startswith("ProfilerStep#")
 
 
-def _end_ns(event: Event) -> int:
-    return round(1000 * (Decimal(str(event["ts"])) + Decimal(str(event["dur"]))))
+def _end_ns(event: dict[str, Any]) -> int:
+    return round(1000 * (Decimal(event["ts"]) + Decimal(event["dur"])))
