@@ -21,6 +21,7 @@ class Unit(StrEnum):
     COUNT = "count"
     SHARE = "share"  # a ratio 0..1
     BYTES = "bytes"
+    MIXED = "mixed"  # of a column: each cell is a Value with a unit of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Sentence:
     values: tuple[Value, ...] = ()
 
 
-Cell: TypeAlias = str | int | float | None
+Cell: TypeAlias = str | int | float | Value | None
 """None is "not recorded" or "not applicable"; the column or a note says which."""
 
 

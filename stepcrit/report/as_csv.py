@@ -16,7 +16,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 
-from stepcrit.model.section import Bar, Block, Cell, Document
+from stepcrit.model.section import Bar, Block, Cell, Document, Value
 from stepcrit.report.safe import csv_cell
 from stepcrit.report.values import sentence_text
 
@@ -51,5 +51,11 @@ def _block(name: str, keys: Sequence[str], rows: Iterable[Sequence[Cell]]) -> st
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", *(csv_cell(k) for k in keys)])
-    writer.writerows([name, *(csv_cell(c) if isinstance(c, str) else c for c in row)] for row in rows)
+    writer.writerows([name, *map(_raw, row)] for row in rows)
     return out.getvalue()
+
+
+def _raw(cell: Cell) -> str | float | None:
+    """A number as it is, a text that no spreadsheet runs."""
+    raw = cell.raw if isinstance(cell, Value) else cell
+    return csv_cell(raw) if isinstance(raw, str) else raw

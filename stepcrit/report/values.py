@@ -29,6 +29,8 @@ def value_text(raw: Cell, unit: Unit, *, plain: bool = False) -> str:
     """
     if raw is None:
         return "-" if plain else MISSING
+    if isinstance(raw, Value):
+        return value_text(raw.raw, raw.unit, plain=plain)
     if unit in WORDS:
         return safe_text(str(raw))
     return _FORMATS[unit](_number(raw, unit), plain)
