@@ -41,13 +41,16 @@ _SETTINGS = (
 )
 
 
-def git(folder: str, *words: str, settings: tuple[str, ...] = ()) -> tuple[int, bytes, str]:
+def git(
+    folder: str, *words: str, settings: tuple[str, ...] = (), is_literal: bool = True
+) -> tuple[int, bytes, str]:
     """Run one reading git command.
 
     Args:
         folder: where it runs.
         words: the command and its arguments; what a user typed comes after `--` or `--end-of-options`.
         settings: more `name=value` of git's configuration, for this command alone.
+        is_literal: whether paths are names, not patterns; if not, each says what it is: ":(glob)".
 
     Returns:
         Its exit code, its output, and what it said on stderr.
@@ -55,7 +58,8 @@ def git(folder: str, *words: str, settings: tuple[str, ...] = ()) -> tuple[int, 
     Raises:
         NoGitError: it is not installed, cannot be started, or takes too long.
     """
-    command = [_program(), "--no-pager", "--no-replace-objects", "--literal-pathspecs"]
+    command = [_program(), "--no-pager", "--no-replace-objects"]
+    command += ["--literal-pathspecs"] if is_literal else []
     for setting in (*_SETTINGS, *settings):
         command += ["-c", setting]
     try:
