@@ -15,8 +15,9 @@ from fuzzing.judge import Target, fault
 from fuzzing.mutate import broken
 from stepcrit.analyses.calculators import Line
 from stepcrit.cli import calc
+from stepcrit.cli.config import CONFIG
 from stepcrit.cli.options import parse_floors, session_options
-from stepcrit.cli.which import CONFIG, trace_meant
+from stepcrit.cli.which import trace_meant
 from stepcrit.errors import StepcritError, UsageError
 from stepcrit.graph.change import LONGEST_NS, parse_change, parse_duration, parse_number
 from stepcrit.graph.models import parse_model
@@ -40,6 +41,8 @@ TOML = (
     b'[[check]]\ntraces = ["a.json"]\n', b"a = " + b"[" * 5000, b"a = " + b"{b=" * 2000, b"a = 1e999\nb = nan\nc = 9" + b"9" * 5000 + b"\n",
     b"a" + b".a" * 3000 + b" = 1\n", b'[check]\ntraces = ["' + b"a" * 5000 + b'"]\n', b'[check]\ntraces = ["' + b"**/" * 40 + b'x"]\n', b"d = 2024-13-01\n",
     b'[check]\ntraces = ["\\uD800"]\n', b"[check]\n[check]\n", b'[check]\ntraces = ["~/x", "../*.json", "folder"]\n', b"\xef\xbb\xbf[check]\n",
+    b'[check]\ntraces = "good.json"\n[budget."*"]\nhost_syncs = { max = 1 }\nstep_time = { max = "420 ms", grow = "5 %" }\n[watch]\n"*" = "x/**"\n',
+    b'[check]\ntraces = "*.json"\nsteps = "1-2"\nmax_trace_size = "2 MB"\n[budget."*"]\n"trust.starts" = { min = 1 }\ncritical."class".max = 1\n',
 )  # fmt: skip
 
 

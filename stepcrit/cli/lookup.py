@@ -67,6 +67,47 @@ def files_like(pattern: str, most: int) -> list[str]:
     return sorted(found)
 
 
+def is_like(path: str, pattern: str) -> bool:
+    """Whether `files_like` would find a path, were there such a file.
+
+    >>> is_like("traces/a/b.gz", "traces/**/*.gz"), is_like("traces/b.gz", "traces/**/*.gz"), is_like("a/b", "*")
+    (True, True, False)
+    """
+    names, parts = ([each for each in whole.split("/") if each not in ("", ".")] for whole in (path, pattern))
+    if path.startswith("/") != pattern.startswith("/") or max(len(parts), len(names)) > DEEPEST:
+        return False
+    reached = {0}  # how many parts may have been used up by the names so far
+    for at, each in enumerate(names):
+        is_last = at == len(names) - 1
+        found: set[int] = set()
+        for used in sorted(_through(reached, parts)):
+            if used < len(parts) and parts[used] == "**":
+                found |= {used} if not is_last and not each.startswith(".") else set()
+                found |= (
+                    {used + 1} if used == len(parts) - 1 and is_last and not each.startswith(".") else set()
+                )
+            elif used < len(parts) and _is_called(each, parts[used]):
+                found.add(used + 1)
+        reached = found
+    return len(parts) in reached
+
+
+def _through(reached: set[int], parts: list[str]) -> set[int]:
+    """The same places, and those behind any `**`, which may stand for no folder."""
+    found = set(reached)
+    for used in sorted(reached):
+        while used < len(parts) - 1 and parts[used] == "**":
+            used += 1  # noqa: PLW2901 - a walk
+            found.add(used)
+    return found
+
+
+def _is_called(name: str, glob: str) -> bool:
+    """Whether a glob means a name; a hidden one only where it says so."""
+    is_hidden = name.startswith(".") and not glob.startswith(".")
+    return name == glob or (not is_hidden and fnmatch.fnmatchcase(name, glob))
+
+
 @dataclass(slots=True)
 class _Search:
     """A walk that counts what it looks at."""

@@ -109,6 +109,25 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
+class Tightened:
+    """A limit of the configuration that was lowered to what was found.
+
+    Attributes:
+        path, line: where it stands.
+        metric: of the budget.
+        limit: "max" or "min".
+        old, new: as written.
+    """
+
+    path: str
+    line: int
+    metric: str
+    limit: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """A whole run of `check`.
 
@@ -119,6 +138,7 @@ class Checked:
         notes: what a reader should know, without a verdict.
         remarks: what holds of the run as a whole and has a verdict: the rules are this tree's own, a trace was
             deleted.
+        tightened: limits that `--tighten` rewrote.
     """
 
     config: str
@@ -126,6 +146,7 @@ class Checked:
     traces: tuple[CheckedTrace, ...]
     notes: tuple[Sentence, ...] = field(default=())
     remarks: tuple[Remark, ...] = ()
+    tightened: tuple[Tightened, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -23,6 +23,7 @@ COMMANDS = [
     ("whatif", "{}", "--target", "1ns"),
     ("whatif", "{}", "--inject", "*"),
     ("doctor", "{}"),
+    ("check", "{}", "--base", "."),
 ]
 
 

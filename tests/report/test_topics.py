@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
@@ -17,11 +18,13 @@ import stepcrit
 from stepcrit import errors
 from stepcrit.analyses import idle
 from stepcrit.answers.findings import CODES
+from stepcrit.answers.metrics import SHORT_NAMES, WITH_SUBJECT
 from stepcrit.answers.words import EDGE_WORDS
 from stepcrit.cli.demo import DEMO_TRACE
 from stepcrit.cli.main import run
 from stepcrit.errors import InternalError, StepcritError, UsageError
 from stepcrit.graph import groups
+from stepcrit.model.checked import Effect, Outcome
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Evidence
 from stepcrit.model.steps import Boundary
@@ -72,11 +75,16 @@ def codes_in(folder: str, pattern: str) -> set[str]:
     return {c for path in (PACKAGE / folder).glob("*.py") for c in re.findall(pattern, path.read_text())}
 
 
+def check_codes() -> set[str]:
+    return codes_in("answers", r'"(C\d{3})"') | codes_in("cli", r'"(C\d{3})"')
+
+
 def test_what_the_tests_collect_is_not_empty() -> None:
     assert {"on path", "margin", "room", "if half", "margin_ns"} <= columns()
     assert {"critical-path", "verdict", "recording", "around"} <= topics_named()
     assert {"Trust", "Verdict", "How to record", "Critical path"} <= headings()
     assert {"SC200", "SC304", "SC700"} <= error_codes()
+    assert {"C101", "C102", "C105", "C110"} <= check_codes()
 
 
 @pytest.mark.parametrize("name", sorted(columns()))
@@ -135,6 +143,45 @@ def test_every_json_key_leads_to_a_topic(argv: list[str], capsys: pytest.Capture
         assert show(key), key
 
 
+BUDGETS = """
+[check]
+traces = "t.json.gz"
+[budget."*"]
+host_syncs = { max = 0 }
+overlap = { min = 0.5, level = "warn" }
+step_time = { max = "60 min" }
+"""
+
+
+def test_every_json_key_of_check_leads_to_a_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("base").mkdir()
+    for path in ("t.json.gz", "base/t.json.gz"):
+        shutil.copy(DEMO_TRACE, path)
+    Path("stepcrit.toml").write_text(BUDGETS.replace("60 min", "60 min"), encoding="utf-8")
+    run(["check", "--base", "./base", "--tighten", "--json"])
+    data = json.loads(capsys.readouterr().out)["data"]
+    assert data["tightened"]
+    assert len(data["traces"][0]["rows"]) > 5
+    for key in sorted(keys_of(data)):
+        assert show(key), key
+
+
+@pytest.mark.parametrize("name", [*SHORT_NAMES, *WITH_SUBJECT])
+def test_every_metric_is_defined(name: str) -> None:
+    analyses = ("collectives", "overlap", "exposed_comm")  # have topics of their own
+    assert show(name) == show("metrics") or name in analyses
+    assert name.partition("{")[0] in show("metrics")
+
+
+@pytest.mark.parametrize("word", [*Outcome, *Effect])
+def test_every_outcome_and_effect_leads_to_a_text_that_has_it(word: str) -> None:
+    assert word in show(word)
+    assert word in show("check")
+
+
 WORDS = (
     {work.group for work in WorkClass}
     | set(EDGE_WORDS.values())
@@ -167,6 +214,7 @@ def test_every_other_word_on_the_screen_leads_to_a_topic(word: str) -> None:
         | set(CODES.values())
         | codes_in("analyses", r'"(E\d{3})"')
         | codes_in("answers", r'"([GLP]\d{3})"')
+        | check_codes()
     ),
 )
 def test_every_code_has_an_entry_of_its_own(code: str) -> None:
@@ -177,6 +225,7 @@ def test_every_code_has_an_entry_of_its_own(code: str) -> None:
 
 def test_no_entry_is_left_over_from_a_code_that_is_gone() -> None:
     known = error_codes() | codes_in("analyses", r'"(E\d{3})"') | codes_in("answers", r'"([GLP]\d{3})"')
+    known |= check_codes()
     assert {entry.code for _, entry in ENTRIES} == known
 
 
@@ -216,7 +265,7 @@ def test_a_text_fits_the_screen_and_is_plain(one: Topic) -> None:
 def test_what_a_text_refers_to_is_there(one: Topic) -> None:
     for line in re.findall(r"^See: (.+)$", one.text, re.MULTILINE):
         assert {name.strip() for name in line.split(",")} <= {other.id for other in all_topics()}
-    for code in re.findall(r"\b(?:SC|[EGL])\d{3}\b", one.text):
+    for code in re.findall(r"\b(?:SC|[CEGL])\d{3}\b", one.text):
         golden = re.search(rf"golden case {code}", one.text)
         assert golden or show(code)
 

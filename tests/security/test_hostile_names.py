@@ -53,6 +53,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "TRACE --target 900us", "TRACE --target 900us --by module", "TRACE --inject OP", "TRACE --inject stream:20",
         "--shrink OP=0.5",
     ),
+    ("check",): ("TRACE --base . --show-passed", "TRACE --base . --steps all"),
     ("doctor",): ("TRACE", "FOLDER"),
     ("slim",): (),  # its answer is a trace: see below
     ("demo",): ("",),
@@ -86,6 +87,8 @@ REFUSED = (
     ("whatif TRACE --model TYPED", 2), ("whatif TRACE --model queue:TYPED", 2), ("whatif TRACE --target TYPED", 2),
     ("whatif TRACE --rank --by TYPED", 2), ("whatif TRACE --inject TYPED", 2), ("whatif TRACE --shrink OP=0.5 --save FOLDER/TYPED/x", 5),
     ("whatif TRACE --shrink aten:=0.5", 2), ("whatif TRACE --shrink modul=0.5", 2),
+    ("check TYPED", 2), ("check TRACE --config TYPED", 2), ("check TRACE --base TYPED", 2), ("check TRACE --steps TYPED", 2),
+    ("check TRACE --base . --junit FOLDER/TYPED/x.xml", 5), ("check TRACE --base . --junit TRACE", 2), ("check TYPED*", 2),
     ("explain TYPED", 2), ("explain jsonTYPED", 2), ("schema TYPED", 2), ("schema analyze -o FOLDER/TYPED/x", 5),
     ("calc TYPED", 2), ("calc amdahl --part TYPED --of 1ms", 2), ("calc amdahl --part a=1ms:TYPED --of 1ms", 2),
     ("calc amdahl --observed TYPED --op-speedup 2", 2), ("calc crossover --a TYPED --b 0s+1s", 2),

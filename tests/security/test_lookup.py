@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from stepcrit.cli import lookup
-from stepcrit.cli.lookup import files_like, read_small
+from stepcrit.cli.lookup import files_like, is_like, read_small
 from stepcrit.cli.main import run
 from stepcrit.errors import UsageError
 from stepcrit.ingest.config import LARGEST_CONFIG
@@ -247,3 +249,29 @@ def test_a_small_file_is_read_whole_or_not_at_all(size: int) -> None:
     if size:
         with pytest.raises(OSError, match=f"larger than {size - 1} bytes"):
             read_small("f", size - 1)
+
+
+# --- names instead of files --------------------------------------------------------------------
+
+PARTS = st.lists(
+    st.sampled_from(["a", "b", "ab", ".a", "*", "**", "a*", "?", "[ab]", ".*", "."]), min_size=1, max_size=4
+)
+TREE = ("a", "ab", "b/a", "b/ab", "b/.a", "b/c/a", "b/c/ab", ".a/b", ".a/.a", "b/.c/a", "b/c/d/a")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PARTS)
+def test_a_name_is_like_a_pattern_if_such_a_file_would_be_found(parts: list[str]) -> None:
+    for name in TREE:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    pattern = "/".join(parts)
+    Path("t.json").unlink(missing_ok=True)
+    assert [name for name in sorted(TREE) if is_like(name, pattern)] == [
+        os.path.normpath(name) for name in files_like(pattern, 100)
+    ]
+
+
+def test_a_name_with_very_many_folders_is_judged_at_once() -> None:
+    assert not is_like("/".join(["a"] * 50_000), "/".join(["**"] * 99 + ["b"]))
+    assert not is_like("a/" * 50_000 + "a", "**/a/" * 45 + "b")

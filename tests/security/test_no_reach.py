@@ -1,4 +1,7 @@
-"""No command opens a connection, starts a program or leaves anything behind but the one small cache file."""
+"""No command opens a connection, starts a program or leaves anything behind but the one small cache file.
+
+`check` with a git ref reads the baseline by git: that one program, with a list of arguments.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pytest
 import typer.main
 
 from stepcrit.cli.main import app
+from tests.ingest.gitmade import QUIET, commit, new_repository
 from tests.security.hostile_trace import hostile_trace
 
 GUARDED = """
@@ -37,7 +41,10 @@ RUNS = (
     "whatif t.json --shrink aten::copy_=0.5", "whatif t.json --rank", "whatif t.json --target 900us",
     "whatif t.json --inject aten::copy_", "calc amdahl --part 40ms:2 --of 100ms", "calc crossover --a 30s+1s --b 0s+2s",
     "calc roofline --intensity 2 --bandwidth 100GB/s --roof 1TFLOP/s", "calc scaling --serial 0.05 --at 8", "schema", "schema whatif", "schema config", "--version", "--help",
+    "check t.json --base .", "check t.json --base . --json --junit t.xml",
 )  # fmt: skip
+WRITES = {"t.xml": "--junit"}
+"""Files that an option asks for."""
 ABROAD = (
     "http://169.254.169.254/latest/meta-data/", "https://example.invalid/t.json.gz", "s3://bucket/t.json", "gs://b/t.json",
     "file:///etc/passwd", "file://localhost/etc/passwd", "github://o:r@main/t.json", "simplecache::s3://b/t.json", "a::b",
@@ -87,8 +94,43 @@ def test_a_command_reaches_for_nothing_and_leaves_only_the_last_path(home: Path,
     assert done.returncode == 0, done.stderr
     after = tree(home)
     remembers = words.partition(" ")[0] in ("analyze", "critical", "whatif", "t.json")
-    assert set(after) - set(before) == ({CACHED} if remembers else set())
+    asked_for = {f"here/{name}" for name, option in WRITES.items() if option in words}
+    assert set(after) - set(before) == ({CACHED} if remembers else set()) | asked_for
     assert {name: after[name] for name in before} == before
+
+
+STARTED = """
+def guard(event, args):
+    if event == "subprocess.Popen":
+        words = args[1]
+        if isinstance(words, list) and words[0].endswith("/git") and words[0].startswith("/") and words[1] == "--no-pager":
+            started.append(words)
+            return
+"""
+"""A guard that lets git be started, by its absolute path and with a list of arguments; all else is as before."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="another name and path there")
+def test_check_against_a_git_ref_starts_git_and_nothing_else(home: Path) -> None:
+    here = new_repository(home / "here")
+    (here / "stepcrit.toml").write_text(
+        "[check]\ntraces = 't.json'\n[watch]\n'*' = 'none.py'\n", encoding="utf-8"
+    )
+    commit(here)
+    before = tree(home)
+    code = GUARDED.replace("\ndef guard(event, args):\n", "\nstarted = []\n" + STARTED, 1)
+    code = code.replace("\nmain()", "\ntry: main()\nfinally: sys.stderr.write(f'started {len(started)}')")
+    env = {**os.environ, **QUIET, "HOME": str(home / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check", "--base", "HEAD"],
+        capture_output=True,
+        check=False,
+        cwd=here,
+        env=env,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr.rpartition(b"started ")[2]) > 5
+    assert tree(home) == before
 
 
 @pytest.mark.parametrize("path", ABROAD)

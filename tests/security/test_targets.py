@@ -72,6 +72,28 @@ def test_a_key_is_an_input(here: Path) -> None:
     assert content(here) == before
 
 
+@pytest.mark.parametrize(
+    "target", ["t.json", "folder/../t.json", "hard.json", "far.json", "linked/inside.json", "own.toml"]
+)
+@pytest.mark.parametrize("option", ["-o", "--junit"])
+def test_no_output_of_check_is_a_trace_or_its_budgets(
+    here: Path, option: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.toml").write_text("[budget.'*']\nstreams = { max = 1 }\n", encoding="utf-8")
+    before = content(here)
+    other = ("--junit", "x.xml") if option == "-o" else ("-o", "x.txt")
+    assert run(["check", "soft.json", "--config", "own.toml", option, target, *other]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+    assert content(here) == before
+
+
+@pytest.mark.parametrize(("one", "other"), [("p", "p"), ("p", "./p"), ("folder/p", "linked/p")])
+def test_verdicts_in_two_formats_have_each_their_own_file(here: Path, one: str, other: str) -> None:
+    before = content(here)
+    assert run(["check", "t.json", "--base", ".", "-o", one, "--junit", other]) == 2
+    assert content(here) == before
+
+
 @pytest.mark.parametrize("target", ["t.json", "hard.json", "soft.json"])
 @pytest.mark.parametrize("option", ["-o", "--save"])
 def test_neither_file_is_written_where_one_is_the_input(here: Path, target: str, option: str) -> None:
