@@ -9,6 +9,7 @@ import typer
 from stepcrit.cli.options import (
     BoundaryOpt,
     ClassesOpt,
+    Format,
     FormatOpt,
     JsonOpt,
     LimitOpt,
@@ -97,6 +98,9 @@ def check(
         found = judging.tightened(rules, found)
     if junit:
         write_junit(found, junit)
-    emit(answer(found, show_passed=show_passed), fmt=fmt, as_json=as_json, output=output)
+    is_table = fmt == Format.CSV or (
+        fmt is None and (output or "").lower().endswith(".csv")
+    )  # for a machine: every row
+    emit(answer(found, show_passed=show_passed or is_table), fmt=fmt, as_json=as_json, output=output)
     tell_runner(found, *read)
     raise typer.Exit(found.exit_code)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from stepcrit.answers.rules import check_metrics
+from stepcrit.cli.main import run
+from stepcrit.ingest.config import parse_config
 from tests.cli.checking import CONFIG, TRACE, Project, made
 from tests.cli.jobs import cpu_job, job
+from tests.ingest.gitmade import run_git
 
 MAIN = ("--base", "main")
 SCATTERED = (1000, 1000, 1040, 960, 1020, 980)
@@ -352,8 +358,6 @@ def test_machine_formats_tell_the_same(project: Project) -> None:
 
 
 def raw_csv(project: Project) -> str:
-    from stepcrit.cli.main import run  # noqa: PLC0415 - as it stands, not on one line
-
     run(["check", "--format", "csv"])
     return project.capsys.readouterr().out
 
@@ -372,6 +376,33 @@ def test_a_folder_can_be_the_baseline(project: Project) -> None:
     assert "vs ./before" in project.check(TRACE, "--base", "./before", code=1)
     assert "there is no folder './nosuch'" in project.check(TRACE, "--base", "./nosuch", code=2)
     assert "write ./before" in project.check(TRACE, "--base", "before", code=2)
+
+
+def test_every_row_is_in_a_table_for_machines(project: Project) -> None:
+    project.start()
+    run(["check", *MAIN, "-o", "all.csv"])
+    assert len(Path("all.csv").read_text(encoding="utf-8").splitlines()) == 12
+
+
+def test_examples_of_the_help_work(project: Project) -> None:
+    project.start({f"before/{TRACE}": job()}, CONFIG + '[budget."*"]\nhost_syncs = { max = 1 }\n')
+    run_git(project.folder, "update-ref", "refs/remotes/origin/main", "main")
+    run(["check", "--help"])
+    text = " ".join(project.capsys.readouterr().out.split())
+    found = re.search(r"Examples: (.*?) Arguments:", text)
+    assert found is not None
+    for example in found[1].split("; "):
+        program, verb, *argv = shlex.split(example)
+        assert (program, verb) == ("stepcrit", "check")
+        project.check(*argv, code=0)
+
+
+def test_the_example_of_readme_can_be_meant() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(# stepcrit\.toml.*?)```", text, re.DOTALL)
+    config = parse_config(example.encode(), "stepcrit.toml")
+    check_metrics(config)
+    assert len(config.budgets) == 4
 
 
 def test_a_trace_that_is_too_large_fails(project: Project) -> None:
