@@ -12,7 +12,7 @@ import numpy as np
 from stepcrit.link.api import SYNCS, CallRole, call_roles
 from stepcrit.link.collectives import link_collectives
 from stepcrit.link.copies import ends_of
-from stepcrit.link.presence import Presence, presence
+from stepcrit.link.presence import Presence, Use, presence
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventKind
@@ -69,7 +69,7 @@ class StepCounts:
     def _calls(self, step: Step) -> dict[str, Reading]:
         events = self._trace.events
         calls = events.kind == EventKind.RUNTIME
-        if not calls.any() and self._presence.use != "none":
+        if not calls.any() and self._presence.use != Use.NONE:
             return dict.fromkeys(CALLS, unknown("no calls of the device's runtime were recorded"))
         roles = self._roles[calls & self._begun(step)]
         return {
@@ -115,7 +115,8 @@ class StepCounts:
     def _communication(self, step: Step, rows: Int64Array) -> Reading:
         if not self._presence.device_known:
             return unknown("the device's work was not recorded")
-        if ((self._links.work == WorkClass.COMM_HOST) & self._begun(step)).any() and not self._collectives:
+        on_host = (self._links.work == WorkClass.COMM_HOST) & self._begun(step)
+        if self._presence.use == Use.NONE and on_host.any():
             return unknown("communication ran on the host, which is not counted")
         return Reading(int((self._links.work[rows] == WorkClass.COMM).sum()))
 

@@ -113,6 +113,11 @@ def test_communication_on_the_host_is_not_counted_as_none() -> None:
     assert made["collectives"] == Reading(None, "communication ran on the host, which is not counted")
 
 
+def test_words_of_a_communication_library_on_the_host_take_no_count_of_the_device_away() -> None:
+    rows = [event("user_annotation", "gloo:all_reduce", (110, 150), HOST), *_kernel(105, 1)]
+    assert values(rows)["collectives"] == 0
+
+
 def test_a_capture_without_steps_is_one_step() -> None:
     made = Trace(trace(_kernel(5, 1) + _kernel(305, 2)), Options())
     found = StepCounts(made.raw, link(made.raw, made.options.classes)).of(made.steps[0])
