@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from stepcrit.analyses import peakmemory
 from stepcrit.analyses.idle import DEPENDENCY, DEVICE_SIDE, LATENCY, NOT_ASKED, ORPHAN, STREAM_GAP, TAIL
 from stepcrit.answers.measured import Measured
 from stepcrit.errors import UsageError, quoted
@@ -21,6 +22,8 @@ from stepcrit.model.section import Unit
 NOT_RECORDED = "the device's work was not recorded"
 NO_DEVICE = "no device works in the step"
 NEAR = 3
+HOST = 0
+"""The allocator's type of device that is the host."""
 
 _WITH_SUBJECT = re.compile(r"(?P<name>\w+)(?:\{(?P<subject>.*)\})?", re.DOTALL)
 _FITTING = {
@@ -152,6 +155,18 @@ def _launch_bound(step: Measured) -> Reading:
     return unknown("no activity with a launch starts in the step") if found is None else Reading(found)
 
 
+def _peak_memory(step: Measured) -> Reading:
+    """Of the device that held most; the host's allocator is another thing."""
+    window = (step.view.step.start_ns, step.view.step.end_ns)
+    peaks = peakmemory.analyze(step.view.trace.memory, [window])
+    known = [peak for (kind, _), (peak,) in peaks.items() if kind != HOST and peak is not None]
+    return (
+        Reading(max(known))
+        if known
+        else unknown("no totals of a device's allocator: record with profile_memory")
+    )
+
+
 _PLAIN: Mapping[str, tuple[Unit, Read, bool, bool]] = {
     "kernel_launches": (Unit.COUNT, _count("kernel_launches"), True, False),
     "graph_launches": (Unit.COUNT, _count("graph_launches"), True, False),
@@ -162,6 +177,7 @@ _PLAIN: Mapping[str, tuple[Unit, Read, bool, bool]] = {
     "collective_bytes": (Unit.BYTES, _count("collective_bytes"), True, False),
     "cuda_mallocs": (Unit.COUNT, _count("cuda_mallocs"), True, False),
     "streams": (Unit.COUNT, _count("streams"), True, False),
+    "peak_memory": (Unit.BYTES, _peak_memory, True, False),
     "step_time": (Unit.NS, _step_time, False, False),
     "gpu_busy": (Unit.NS, _busy, False, False),
     "gpu_idle": (Unit.NS, _idle, False, False),

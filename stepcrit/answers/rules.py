@@ -16,8 +16,8 @@ PRESET_GROW = 0.05
 PRESET_OF_STEP = Fraction(1, 100)
 """Times of the preset may grow by 5 %, and by 1 % of the step."""
 
-PRESET_COUNTS = tuple(name for name in STRUCTURE if name != "streams")
-"""Counts that may not grow; using more streams costs nothing by itself."""
+PRESET_COUNTS = tuple(name for name in STRUCTURE if name not in ("streams", "peak_memory"))
+"""Counts that may not grow; more streams cost nothing by themselves, and memory costs nothing until it is gone."""
 
 PRESET_TIMES = ("step_time", "gpu_busy", "exposed_comm")
 

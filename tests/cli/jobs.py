@@ -29,11 +29,13 @@ def job(
     device: str = "GPU A",
     options: Sequence[str] = (),
     extra_op: str = "",
+    held: Sequence[tuple[int, int]] = (),
 ) -> bytes:
     """A trace, gzipped.
 
     Each step is one `aten::mm` that launches kernels, which end 10 us before the next step begins: the period of a
     step is its length in us. In front of them a copy of so many bytes to the device, behind them so many waits.
+    In the last step allocators (type of device, bytes in all) tell what they hold.
     """
     rows, at, ids = [], 1000.0, iter(range(1, 100_000))
     for i, length in enumerate(lengths):
@@ -68,11 +70,17 @@ def job(
         waits = [(at + 60 + k, at + 60.5 + k) for k in range(syncs)]
         rows += [_event("cuda_runtime", "cudaStreamSynchronize", wait, HOST) for wait in waits]
         at += length
+    memory = [
+        {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": at - 100 + i, "pid": HOST[0], "tid": HOST[1], "s": "t",
+         "args": {"Device Type": kind, "Device Id": 0, "Bytes": 1, "Total Allocated": total, "Total Reserved": total}}
+        for i, (kind, total) in enumerate(held)
+    ]  # fmt: skip
     trace = {
         "schemaVersion": 1,
         "deviceProperties": [{"id": 0, "name": device}],
         **dict.fromkeys(options, 1),
-        "traceEvents": [row | {"ts": round(row["ts"], 3), "dur": round(row["dur"], 3)} for row in rows],
+        "traceEvents": [row | {"ts": round(row["ts"], 3), "dur": round(row["dur"], 3)} for row in rows]
+        + memory,
     }
     return gzip.compress(json.dumps(trace).encode(), mtime=0)
 

@@ -221,6 +221,15 @@ def test_what_the_trace_lacks_is_unknown_and_does_not_pass(project: Project, met
     assert "C110" in project.codes()
 
 
+@pytest.mark.parametrize(
+    ("held", "peak"), [([(1, 500), (1, 900), (1, 100)], 900), ([(0, 500)], None), ([], None)]
+)
+def test_peak_memory_is_the_device_s(project: Project, held: list[tuple[int, int]], peak: int | None) -> None:
+    project.start({TRACE: job(held=held)}, CONFIG + '[budget."*"]\npeak_memory = { max = "1 KiB" }\n')
+    row = project.row("peak_memory", "--steps", "5")
+    assert (row["value"], row["outcome"]) == (peak, "pass" if peak else "unknown")
+
+
 def test_what_only_the_baseline_knows_does_not_pass(project: Project) -> None:
     """Evidence that was lost is no improvement."""
     project.start({TRACE: job(copied=10)})
