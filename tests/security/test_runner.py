@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import pytest
 
 import stepcrit.report.write
 from stepcrit.cli.main import run
-from stepcrit.cli.output import annotate, say, tell
+from stepcrit.cli.output import Stdout, annotate, say, tell
 from stepcrit.cli.runner import tell_runner
 from stepcrit.report.github import SUMMARY_BYTES, annotated
 from tests.report.checks import checked, failing, hostile
@@ -71,6 +73,14 @@ def test_what_a_renderer_forgot_is_stopped_at_the_door(
         assert run(place.argv(f"doctor TRACE --format {fmt}")) == 0
         assert capsys.readouterr().out == ACTING  # elsewhere what is rendered is what is written
         monkeypatch.setenv("GITHUB_ACTIONS", "true")
+
+
+@pytest.mark.parametrize("packed", [gzip.compress(b"x", mtime=0), b"\x28\xb5\x2f\xfd"])
+def test_a_packed_file_on_stdout_stays_what_it_is(packed: bytes) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    data = packed + ACTING.encode()
+    Stdout(stream).send(data)
+    assert stream.buffer.getvalue() == data
 
 
 def test_words_by_either_door_are_stopped(capsys: pytest.CaptureFixture[str]) -> None:
