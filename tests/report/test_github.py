@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stepcrit.model.checked import Checked, CheckedBudget, CheckedTrace, Effect, Outcome, Place, Remark
@@ -81,6 +81,12 @@ def test_a_trace_has_one_note_that_names_the_rest() -> None:
     assert explain == "explain: stepcrit diff x:a a"
 
 
+def test_a_verdict_that_comes_often_is_named_once() -> None:
+    said = [Remark("C102", Outcome.INCONCLUSIVE, Effect.OPEN, Sentence("so")) for _ in range(4)]
+    (line,) = annotated(checked(trace("a", row("m", Outcome.WARN), remarks=tuple(said))))
+    assert unescaped(line).split("\n")[1:] == ["also C102 (inconclusive), m (warn)"]
+
+
 @pytest.mark.parametrize("count", [9, 10, 11, 200])
 def test_no_more_notes_than_github_shows_and_the_last_one_says_how_many_are_left(count: int) -> None:
     warned = [trace(f"w{i}", row("m", Outcome.WARN)) for i in range(count)]
@@ -104,6 +110,8 @@ def test_every_hostile_name_is_data() -> None:
         assert found.properties.get("line", "1") == "1"
 
 
+@example("%0A::set-output name=a::b", "%3A%2C")
+@example("a\r\n%25", "x,y:z%0D")
 @given(st.text(), st.text())
 def test_what_is_escaped_comes_back_and_nothing_else_does(text: str, value: str) -> None:
     line = command("error", text, {"file": value, "title": "t"})

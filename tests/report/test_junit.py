@@ -138,6 +138,9 @@ def test_the_gravest_case_comes_first() -> None:
     )
     names = [case.attrib["name"] for case in parsed(checked(trace("t", *rows))).iter("testcase")]
     assert names == ["d", "c", "b", "a"]
+    # what ends the run comes before what does not, whatever it is called
+    odd = (row("a", Outcome.FAIL, Effect.NONE), row("b", Outcome.UNKNOWN, Effect.OPEN))
+    assert [case.attrib["name"] for case in parsed(checked(trace("t", *odd))).iter("testcase")] == ["b", "a"]
 
 
 def test_what_holds_of_the_run_is_a_suite_called_after_its_rules() -> None:
