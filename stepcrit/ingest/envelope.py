@@ -20,7 +20,7 @@ from stepcrit.ingest.damage import DamageLog, Place
 from stepcrit.ingest.limits import Limits, over
 from stepcrit.ingest.refusal import STOPS, Refusals
 from stepcrit.ingest.repair import repair
-from stepcrit.ingest.rescue import BOUNDARY, LOOK_AHEAD, EventDecoder, Rescuer, first_harm, is_utf8
+from stepcrit.ingest.rescue import BOUNDARY, LOOK_AHEAD, EventDecoder, Rescuer, first_harm
 from stepcrit.ingest.split import Parts, check_json, split, value_end
 from stepcrit.ingest.window import Window
 from stepcrit.model.trace import Harm
@@ -299,11 +299,10 @@ class Document(Generic[Event]):
         cut = _last_boundary(window.text, window.at)
         if cut is None:
             return None
-        text = self._list_of(window.at, cut[0])
-        if not is_utf8(text):
+        if not window.is_utf8(window.at, cut[0]):
             return None
         try:
-            events = self._decoder.many(text)
+            events = self._decoder.many(window.text, window.at, cut[0])
         except (msgspec.DecodeError, RecursionError):
             return None
         window.at, self._after_comma = cut[1], True
@@ -355,11 +354,10 @@ class Document(Generic[Event]):
         if not bounds:
             return []
         start, end = bounds[0][0], bounds[-1][1]
-        text = self._list_of(start, end)
-        if not is_utf8(text):
+        if not self._window.is_utf8(start, end):
             raise self._refuse.not_utf8(self._window.text[start:end], start)
         try:
-            return self._decoder.many(text)
+            return self._decoder.many(self._window.text, start, end)
         except (msgspec.ValidationError, RecursionError):
             # All are looked at before one is decoded: what the decoder counts, it counts once.
             for bound in bounds:
@@ -375,10 +373,6 @@ class Document(Generic[Event]):
             check_json(text)
         except msgspec.DecodeError as error:
             raise self._refuse.malformed(error, text, start) from error
-
-    def _list_of(self, start: int, end: int) -> bytes:
-        """A piece of the window as a JSON list."""
-        return b"".join((b"[", memoryview(self._window.text)[start:end], b"]"))
 
 
 def _without_end(text: bytes) -> bytes:

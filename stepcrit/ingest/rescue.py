@@ -15,7 +15,7 @@ import msgspec
 from stepcrit.ingest.damage import DamageLog
 from stepcrit.ingest.repair import repair
 from stepcrit.ingest.split import after_space, value_end
-from stepcrit.ingest.window import Window
+from stepcrit.ingest.window import Window, is_utf8
 from stepcrit.model.trace import Harm
 
 Event = TypeVar("Event")
@@ -46,8 +46,8 @@ _BORDERS_TRIED = 32
 class EventDecoder(Protocol[Event_co]):
     """What turns text into events."""
 
-    def many(self, text: bytes) -> Collection[Event_co]:
-        """Decode a JSON array. Raises what msgspec raises."""
+    def many(self, text: bytes, start: int, end: int) -> Collection[Event_co]:
+        """Decode a part of a text, which is the inside of a JSON array. Raises what msgspec raises."""
 
     def one(self, text: bytes) -> Event_co:
         """Decode one value, whatever its type. Raises msgspec.DecodeError if it is not JSON."""
@@ -287,14 +287,3 @@ def first_harm(text: bytes, harm: Harm) -> int:
     except RecursionError:
         return 0
     return 0
-
-
-def is_utf8(text: bytes) -> bool:
-    """Whether the text is UTF-8 (the decoder does not look at what nobody asks for)."""
-    if text.isascii():
-        return True
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

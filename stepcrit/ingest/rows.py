@@ -67,13 +67,14 @@ class RowDecoder:
         self._many = msgspec.json.Decoder(list[Event])
         self._one = msgspec.json.Decoder(Event)
 
-    def many(self, text: bytes) -> Collection[Event]:
-        """Decode a list of events.
+    def many(self, text: bytes, start: int, end: int) -> Collection[Event]:
+        """Decode a part of a text, which is the inside of a list of events.
 
         Raises:
-            msgspec.DecodeError: `text` is not JSON, or an element is no event.
+            msgspec.DecodeError: it is not JSON, or an element is no event.
             RecursionError: an element is nested too deeply.
         """
+        text = b"".join((b"[", memoryview(text)[start:end], b"]"))
         events = self._many.decode(text)
         self.dated.update(word for word in DATED_TEXT if word not in self.dated and word in text)
         return events

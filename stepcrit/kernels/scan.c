@@ -38,21 +38,27 @@ typedef enum {
 typedef struct {
     const char *name;
     unsigned char width;
+    signed char table; /* of its words, or NO_TABLE */
 } ColumnForm;
 
+enum { NO_TABLE = -1 };
+
 static const ColumnForm FORMS[COLUMN_COUNT] = {
-    {"rows.order", 8}, {"rows.start", 8}, {"rows.duration", 8}, {"rows.begins", 1}, {"rows.cat", 4},
-    {"rows.name", 4}, {"rows.track", 4}, {"rows.stack", 4}, {"rows.module", 4}, {"rows.shapes", 4},
-    {"rows.dtypes", 4}, {"rows.correlation", 8}, {"rows.external_id", 8}, {"rows.python_id", 8}, {"rows.seq", 8},
-    {"rows.nbytes", 8}, {"rows.stream", 8}, {"rows.device", 8},
-    {"ends.order", 8}, {"ends.time", 8}, {"ends.track", 4},
-    {"flows.order", 8}, {"flows.time", 8}, {"flows.is_start", 1}, {"flows.cat", 4}, {"flows.id", 8},
-    {"flows.track", 4},
-    {"memory.order", 8}, {"memory.time", 8}, {"memory.nbytes", 8}, {"memory.allocated", 8},
-    {"memory.reserved", 8}, {"memory.device_type", 8}, {"memory.device", 8},
-    {"kept.order", 8}, {"kept.from", 8}, {"kept.to", 8},
-    {"odd_ids.at", 8}, {"odd_ids.from", 8}, {"odd_ids.to", 8},
-    {"memory_cats", 4}, {"labels", 4},
+    {"rows.order", 8, NO_TABLE}, {"rows.start", 8, NO_TABLE}, {"rows.duration", 8, NO_TABLE},
+    {"rows.begins", 1, NO_TABLE}, {"rows.cat", 4, CATS}, {"rows.name", 4, NAMES}, {"rows.track", 4, TRACKS},
+    {"rows.stack", 4, STACKS}, {"rows.module", 4, MODULES}, {"rows.shapes", 4, SHAPES}, {"rows.dtypes", 4, DTYPES},
+    {"rows.correlation", 8, NO_TABLE}, {"rows.external_id", 8, NO_TABLE}, {"rows.python_id", 8, NO_TABLE},
+    {"rows.seq", 8, NO_TABLE}, {"rows.nbytes", 8, NO_TABLE}, {"rows.stream", 8, NO_TABLE},
+    {"rows.device", 8, NO_TABLE},
+    {"ends.order", 8, NO_TABLE}, {"ends.time", 8, NO_TABLE}, {"ends.track", 4, TRACKS},
+    {"flows.order", 8, NO_TABLE}, {"flows.time", 8, NO_TABLE}, {"flows.is_start", 1, NO_TABLE},
+    {"flows.cat", 4, CATS}, {"flows.id", 8, NO_TABLE}, {"flows.track", 4, TRACKS},
+    {"memory.order", 8, NO_TABLE}, {"memory.time", 8, NO_TABLE}, {"memory.nbytes", 8, NO_TABLE},
+    {"memory.allocated", 8, NO_TABLE}, {"memory.reserved", 8, NO_TABLE}, {"memory.device_type", 8, NO_TABLE},
+    {"memory.device", 8, NO_TABLE},
+    {"kept.order", 8, NO_TABLE}, {"kept.from", 8, NO_TABLE}, {"kept.to", 8, NO_TABLE},
+    {"odd_ids.at", 8, NO_TABLE}, {"odd_ids.from", 8, NO_TABLE}, {"odd_ids.to", 8, NO_TABLE},
+    {"memory_cats", 4, CATS}, {"labels", 4, LABELS},
 };
 
 typedef struct {
@@ -72,7 +78,10 @@ typedef enum {
     NO_FIELD = FIELD_COUNT,
 } Field;
 
-enum { TOLD_COUNT = SEQ + 1 };
+/* What losses are told of: arguments, and lists. */
+enum { TOLD_COUNT = SEQ + 1, LOST_SHAPES = TOLD_COUNT, LOST_DTYPES, LOSS_COUNT };
+
+enum { LOST_LIST = -2 }; /* what a word is that should be a list, and is none */
 
 typedef enum {
     ABSENT, /* or the number -1, which stands for it */
@@ -113,7 +122,7 @@ typedef struct {
     Scanner *into;
     int64_t order;
     int64_t phases[128];
-    int64_t negative, lost[TOLD_COUNT];
+    int64_t negative, lost[LOSS_COUNT];
     unsigned char scratch[MAX_WORD];
 } Scan;
 
@@ -766,11 +775,57 @@ static void set_item(PyObject *dict, const char *key, PyObject *value, int *is_b
     Py_XDECREF(value);
 }
 
+/* Ask what a word is: `tell(table, text)` gives a number of 32 bits. Tells whether it did. */
+static int ask(Words *words, int table, int32_t number, PyObject *tell)
+{
+    Entry *entry = &words->entries[number];
+    PyObject *answer = PyObject_CallFunction(tell, "iy#", table, (const char *)words->texts + entry->at,
+                                             (Py_ssize_t)entry->size);
+    long told = answer ? PyLong_AsLong(answer) : -1;
+    Py_XDECREF(answer);
+    if (PyErr_Occurred()) {
+        return 0;
+    }
+    if (told <= UNTOLD || told > INT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "a word's number has 32 bits");
+        return 0;
+    }
+    words->entries[number].told = (int32_t)told;
+    return 1;
+}
+
+/* Put in a column of words what they are instead of their numbers here; counts those that are lost lists. */
+static int tell_words(Scan *scan, ColumnId id, PyObject *tell)
+{
+    Column *column = &scan->into->columns[id];
+    int table = FORMS[id].table;
+    Words *words = &scan->into->tables[table];
+    int32_t *codes = (int32_t *)(void *)column->data;
+    for (size_t i = 0; i < column->used / sizeof *codes; i++) {
+        int32_t told = words->entries[codes[i]].told;
+        if (told == UNTOLD) {
+            if (!ask(words, table, codes[i], tell)) {
+                return 0;
+            }
+            told = words->entries[codes[i]].told;
+        }
+        if (told == LOST_LIST) {
+            scan->lost[table == SHAPES ? LOST_SHAPES : LOST_DTYPES]++;
+            told = NO_CODE;
+        }
+        codes[i] = told;
+    }
+    return 1;
+}
+
 /* What a scan found: a dict of columns (bytes) and counts. */
-static PyObject *found_of(Scan *scan)
+static PyObject *found_of(Scan *scan, PyObject *tell)
 {
     PyObject *found = PyDict_New();
     int is_bad = !found;
+    for (int i = 0; i < COLUMN_COUNT && !is_bad; i++) {
+        is_bad = FORMS[i].table != NO_TABLE && !tell_words(scan, (ColumnId)i, tell);
+    }
     for (int i = 0; i < COLUMN_COUNT && !is_bad; i++) {
         Column *column = &scan->into->columns[i];
         set_item(found, FORMS[i].name,
@@ -801,11 +856,11 @@ static PyObject *found_of(Scan *scan)
 
 static PyObject *scanner_scan(Scanner *self, PyObject *args)
 {
-    PyObject *text, *found;
+    PyObject *text, *tell, *found;
     Py_ssize_t from, to;
     Scan *scan;
     int is_plain;
-    if (!PyArg_ParseTuple(args, "Snn", &text, &from, &to)) {
+    if (!PyArg_ParseTuple(args, "SnnO", &text, &from, &to, &tell)) {
         return NULL;
     }
     if (from < 0 || from > to || to > PyBytes_Size(text)) {
@@ -827,30 +882,15 @@ static PyObject *scanner_scan(Scanner *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     is_plain = scan_events(scan, scan->text + from);
     Py_END_ALLOW_THREADS
-    self->is_busy = 0;
     if (is_plain) {
-        found = found_of(scan);
+        found = found_of(scan, tell);
     } else {
         found = Py_None;
         Py_INCREF(found);
     }
+    self->is_busy = 0;
     free(scan);
     return found;
-}
-
-static PyObject *scanner_word(Scanner *self, PyObject *args)
-{
-    int table;
-    Py_ssize_t number;
-    if (!PyArg_ParseTuple(args, "in", &table, &number)) {
-        return NULL;
-    }
-    if (table < 0 || table >= TABLE_COUNT || number < 0 || (size_t)number >= self->tables[table].count) {
-        PyErr_SetString(PyExc_ValueError, "no such word");
-        return NULL;
-    }
-    const Entry *entry = &self->tables[table].entries[number];
-    return PyBytes_FromStringAndSize((const char *)self->tables[table].texts + entry->at, (Py_ssize_t)entry->size);
 }
 
 static PyObject *scanner_size(Scanner *self, PyObject *unused)
@@ -906,8 +946,8 @@ static void scanner_dealloc(Scanner *self)
 
 static PyMethodDef SCANNER_METHODS[] = {
     {"scan", (PyCFunction)(void (*)(void))scanner_scan, METH_VARARGS,
-     "scan(text, start, end): columns of the events there, or None where they are not plain."},
-    {"word", (PyCFunction)(void (*)(void))scanner_word, METH_VARARGS, "word(table, number): the text of a word."},
+     "scan(text, start, end, tell): columns of the events there, or None where they are not plain.\n\n"
+     "tell(table, text) says which number a word has in the columns; it is asked once a word."},
     {"size", (PyCFunction)(void (*)(void))scanner_size, METH_NOARGS, "Bytes that the tables of words take."},
     {NULL, NULL, 0, NULL},
 };

@@ -9,11 +9,13 @@ enum {
     MAX_WORD = 1 << 16, /* a longer one is not plain */
     MAX_PROBES = 256,   /* texts that are made to collide are not plain either */
     NO_CODE = -1,
+    UNTOLD = INT32_MIN,
 };
 
 typedef struct {
     uint32_t hash, size;
-    size_t at; /* in the texts */
+    size_t at;    /* in the texts */
+    int32_t told; /* what the word is to whom the columns are for; UNTOLD until that is asked */
 } Entry;
 
 typedef struct {
@@ -124,7 +126,7 @@ static inline int32_t words_code(Words *words, Place from, size_t size)
         return NO_CODE;
     }
     memcpy(words->texts + words->texts_size, from, size);
-    words->entries[words->count] = (Entry){hash, (uint32_t)size, words->texts_size};
+    words->entries[words->count] = (Entry){hash, (uint32_t)size, words->texts_size, UNTOLD};
     words->texts_size += size;
     words->slots[slot] = (int32_t)words->count;
     return (int32_t)words->count++;

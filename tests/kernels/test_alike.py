@@ -28,8 +28,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     taken: list[bool] = []
     decode = scanned.ScanningDecoder.many
 
-    def many(self: scanned.ScanningDecoder, text: bytes) -> Any:
-        events = decode(self, text)
+    def many(self: scanned.ScanningDecoder, text: bytes, start: int, end: int) -> Any:
+        events = decode(self, text, start, end)
         taken.append(isinstance(events, scanned.Scanned))
         return events
 
@@ -276,7 +276,7 @@ def colliding(count: int) -> list[str]:
 def test_a_scanned_piece_gives_its_events_to_who_asks() -> None:
     from stepcrit.kernels import _scan  # noqa: PLC0415 - it is there, see above
 
-    events = scanned.ScanningDecoder(_scan.Scanner).many(f"[{SOUND}]".encode())
+    events = scanned.ScanningDecoder(_scan.Scanner).many(SOUND.encode(), 0, len(SOUND))
     assert isinstance(events, scanned.Scanned)
     [event] = events
     assert (event.name, bytes(event.ts), len(events), event in events) == ("aten::mm", b"10", 1, True)
