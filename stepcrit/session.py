@@ -31,6 +31,7 @@ from stepcrit.model.links import Links
 from stepcrit.model.steps import Boundary, Step, Steps
 from stepcrit.model.trace import RawTrace, TraceMeta
 from stepcrit.report.safe import safe_text
+from stepcrit.timings import timed
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -91,16 +92,19 @@ class Trace:
         return self.raw.meta
 
     @cached_property
+    @timed("link")
     def links(self) -> Links:
         """How its events belong together."""
         return link(self.raw, self.options.classes)
 
     @cached_property
+    @timed("steps")
     def steps(self) -> Steps:
         """Its steps, with boundaries and with the reason why some do not count."""
         return find_steps(self.raw.events, self.links, self.options.steps, is_cut=self.meta.is_cut)
 
     @cached_property
+    @timed("graph")
     def built(self) -> TraceGraph:
         """The schedule graph over the whole capture; replaying it unchanged is exact, or this raises.
 
@@ -263,7 +267,9 @@ def load(source: str | os.PathLike[str] | BinaryIO, options: Options | None = No
     """
     options = options or Options()
     limits = options.limits or default_limits(os.environ)
-    raw = make_plausible(read_trace(source, limits=limits, salvage=options.salvage))
+    raw = timed("link")(make_plausible)(
+        timed("read")(read_trace)(source, limits=limits, salvage=options.salvage)
+    )
     lost = [(harm.count, str(harm.harm)) for harm in raw.meta.damage]
     lost += [(n, why) for why, n in sorted(raw.meta.dropped.items())]
     if options.strict and lost:

@@ -22,6 +22,7 @@ from stepcrit.cli.options import (
     StepOpt,
     StepRegexOpt,
     StrictOpt,
+    TimingsOpt,
     session_options,
 )
 from stepcrit.cli.output import emit
@@ -57,6 +58,7 @@ def analyze(
     step_regex: StepRegexOpt = None,
     optimizer_regex: OptimizerRegexOpt = None,
     classes: ClassesOpt = None,
+    timings: TimingsOpt = False,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -78,6 +80,7 @@ def analyze(
         salvage=salvage,
         limits=limit,
         classes=classes,
+        timings=timings,
     )
     view = load(path, options).view(step)
     emit(

@@ -22,6 +22,7 @@ from stepcrit.cli.options import (
     StepOpt,
     StepRegexOpt,
     StrictOpt,
+    TimingsOpt,
     session_options,
 )
 from stepcrit.cli.output import emit
@@ -49,6 +50,7 @@ def critical(
     step_regex: StepRegexOpt = None,
     optimizer_regex: OptimizerRegexOpt = None,
     classes: ClassesOpt = None,
+    timings: TimingsOpt = False,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -70,6 +72,7 @@ def critical(
         salvage=salvage,
         limits=limit,
         classes=classes,
+        timings=timings,
     )
     if around:
         options = replace(

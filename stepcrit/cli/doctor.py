@@ -11,6 +11,7 @@ from stepcrit.cli.options import (
     PathArg,
     SalvageOpt,
     StrictOpt,
+    TimingsOpt,
     session_options,
 )
 from stepcrit.cli.output import emit
@@ -22,6 +23,7 @@ def doctor(
     salvage: SalvageOpt = False,
     limit: LimitOpt = None,
     classes: ClassesOpt = None,
+    timings: TimingsOpt = False,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -34,7 +36,9 @@ def doctor(
     from stepcrit.errors import UnusableInputError  # noqa: PLC0415
     from stepcrit.session import load  # noqa: PLC0415
 
-    trace = load(path, session_options(strict=strict, salvage=salvage, limits=limit, classes=classes))
+    trace = load(
+        path, session_options(strict=strict, salvage=salvage, limits=limit, classes=classes, timings=timings)
+    )
     try:
         notes = dict(trace.built.graph.notes)
     except UnusableInputError:

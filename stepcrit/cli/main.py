@@ -18,6 +18,7 @@ from stepcrit.cli import analyze, calc, check, critical, demo, doctor, explain, 
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text
+from stepcrit.timings import end
 
 INTERRUPTED = 130
 CLOSED = 141  # stdout closed by its reader: `| head`
@@ -79,6 +80,14 @@ def root(
 
 def run(argv: list[str]) -> int:
     """Run the command line; returns the exit code (frozen: see README)."""
+    code = _guarded(argv)
+    for line in end():
+        tell(f"{line}\n")
+    return code
+
+
+def _guarded(argv: list[str]) -> int:
+    """The exit code, whatever happens."""
     try:
         return _call(["analyze", *argv] if _is_trace(argv) else argv or ["--help"])
     except StepcritError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stepcrit.errors import UsageError, quoted
+from stepcrit.timings import begin
 
 if TYPE_CHECKING:
     from stepcrit.model.graph import EdgeKind
@@ -103,6 +104,9 @@ ClassesOpt = Annotated[
         show_default=False,
     ),
 ]
+TimingsOpt = Annotated[
+    bool, typer.Option("--timings", help="Tell on stderr where the time went (see explain performance).")
+]
 FormatOpt = Annotated[
     Format | None,
     typer.Option(
@@ -127,6 +131,7 @@ def session_options(
     salvage: bool = False,
     limits: list[str] | None = None,
     classes: str | None = None,
+    timings: bool = False,
 ) -> Options:
     """The options as the session takes them.
 
@@ -138,6 +143,8 @@ def session_options(
     from stepcrit.link.patterns import check_pattern  # noqa: PLC0415
     from stepcrit.session import Boundary, Options, StepOptions  # noqa: PLC0415
 
+    if timings:
+        begin()
     for pattern in (step_regex, optimizer_regex):
         check_pattern(pattern or "")
     steps = StepOptions(Boundary(boundary.value) if boundary else None, step_regex, optimizer_regex)

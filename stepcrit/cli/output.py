@@ -17,6 +17,7 @@ from stepcrit.cli.targets import check_target
 from stepcrit.errors import OutputError, UsageError
 from stepcrit.report.drafts import write_all
 from stepcrit.report.terminal import USUAL, columns
+from stepcrit.timings import timed
 
 if TYPE_CHECKING:
     from stepcrit.model.section import Document
@@ -133,6 +134,7 @@ def annotate(commands: list[str]) -> None:
         _hush(stream)
 
 
+@timed("render")
 def emit(
     document: Document, *, fmt: Format | None, as_json: bool, output: str | None, source: str = ""
 ) -> None:

@@ -24,6 +24,7 @@ from stepcrit.cli.options import (
     StepOpt,
     StepRegexOpt,
     StrictOpt,
+    TimingsOpt,
     session_options,
 )
 from stepcrit.cli.output import emit, tell
@@ -148,6 +149,7 @@ def whatif(
     step_regex: StepRegexOpt = None,
     optimizer_regex: OptimizerRegexOpt = None,
     classes: ClassesOpt = None,
+    timings: TimingsOpt = False,
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
@@ -184,6 +186,7 @@ def whatif(
         salvage=salvage,
         limits=limit,
         classes=classes,
+        timings=timings,
     )
     source, why = trace_meant(path)
     tell(told(source, why))

@@ -22,6 +22,7 @@ from stepcrit.model.arrays import BoolArray
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Step, Steps
 from stepcrit.model.trace import RawTrace
+from stepcrit.timings import timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,7 @@ class StepGraph:
         return sinks_of(self.trace, self.links, self.steps, before, self.built)
 
     @cached_property
+    @timed("path")
     def path(self) -> Path:
         """The critical path, clipped to the step's window."""
         return critical_path(
@@ -65,6 +67,7 @@ class StepGraph:
         )
 
     @cached_property
+    @timed("path")
     def segments(self) -> Segments:
         """The path with host stretches told apart by owner: what every table of path time is made of."""
         return segments_of(self.links, self.built, self.path, self.usual_gaps)

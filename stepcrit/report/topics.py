@@ -54,7 +54,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("the recording", ("doctor", "recording", "slim", "salvage", "limits", "plausibility")),
     ("the check of committed traces", ("check", "budgets", "metrics", "check-baseline", "ci")),
     ("numbers without a trace", ("calc",)),
-    ("output", ("numbers", "formats", "json", "schemas", "exit-codes", "plain-kernels")),
+    ("output", ("numbers", "formats", "json", "schemas", "exit-codes", "plain-kernels", "performance")),
     ("codes", ("error-codes", "doctor-codes", "finding-codes", "check-codes")),
 )
 """Every topic, in the order in which the list shows them."""
