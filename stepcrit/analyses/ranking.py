@@ -19,11 +19,12 @@ import numpy as np
 from stepcrit.graph.groups import By, Groups, group
 from stepcrit.graph.replay import Saving, replayer
 from stepcrit.graph.schedule import FAR
-from stepcrit.graph.search import Candidates, Found, best, candidates
+from stepcrit.graph.search import Candidates, Found, best, beyond_ns, candidates
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
 from stepcrit.model.graph import NodeKind
+from stepcrit.timings import timed
 
 ROUNDING_NS = 1_000
 """Durations are cut in whole ns each: less than this is no bend of a saving curve."""
@@ -105,8 +106,10 @@ class Ranking:
         by: the grouping.
         rows: every name with any time in the window, and any other that is told for what other steps have of it.
         self_cpu_ns, device_ns, critical_ns: column totals: tracked host time, summed device time, elapsed.
-        replayed: how many names were replayed to be told; no other saves more than the least of them.
+        replayed: how many names were replayed to be told; no other saves more than the least of them, where
+            `beyond_ns` is None.
         looked_at: how many were replayed to find them.
+        beyond_ns: where too many might save as much to replay them all, the most that any other saves.
         period_count: over how many steady periods savings are a mean; 0: the step changed alone.
     """
 
@@ -117,6 +120,7 @@ class Ranking:
     critical_ns: int
     replayed: int
     looked_at: int
+    beyond_ns: int | None
     period_count: int
 
 
@@ -125,6 +129,7 @@ def _bends(some_ns: int, twice_ns: int) -> bool:
     return twice_ns < 2 * some_ns - max(ROUNDING_NS, some_ns // 100)
 
 
+@timed("ranking")
 def analyze(view: StepGraph, by: By, *, replays: int = 10, detailed: bool = False) -> Ranking:
     """Rank names by what the step would gain.
 
@@ -152,7 +157,10 @@ def analyze(view: StepGraph, by: By, *, replays: int = 10, detailed: bool = Fals
     ]
     rows.sort(key=lambda r: (-(r.free.low_ns if r.free else 0), -r.critical_ns, r.name))
     cpu, device, critical = (int(c.sum()) for c in (table.columns.cpu, among.device_ns, among.critical_ns))
-    return Ranking(by, tuple(rows), cpu, device, critical, len(told), len(found), replay.period_count)
+    beyond = beyond_ns(among, found)
+    is_open = bool(told) and beyond > found[told[-1]].saving_ns
+    counts = (len(told), len(found), beyond if is_open else None, replay.period_count)
+    return Ranking(by, tuple(rows), cpu, device, critical, *counts)
 
 
 def _off_path(among: Candidates, key: int) -> Gains | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,8 @@ class Next:
 def what_next(f: Figures) -> tuple[Next, ...]:
     """The interventions with the largest replayed saving, at most SHOWN, one per kind of work."""
     found: dict[str, Next] = {}
-    for row, stretches in _candidates(f):
+    by_name = _by_name(f, _owners(f))
+    for row, stretches in _candidates(f, by_name):
         if row.half is None or row.free is None or row.free.low_ns < WORTH * f.elapsed_ns:
             continue
         step = _intervention(f, row, stretches)
@@ -87,20 +89,24 @@ def what_next(f: Figures) -> tuple[Next, ...]:
     return (*_record_first(f), *ranked)[:SHOWN]
 
 
-def _candidates(f: Figures) -> list[tuple[Ranked, Int64Array]]:
-    """Rows of the ranking by operator, each with its stretches of the path.
+def _candidates(f: Figures, by_name: Mapping[str, Int64Array]) -> list[tuple[Ranked, Int64Array]]:
+    """Rows of the ranking by operator, each with its stretches of the path (`by_name`).
 
     What no operator launched goes by kernel instead, which has a name.
     """
     nameless = [row for row in f.ops.rows if row.name in (ORPHAN, UNATTRIBUTED)]
-    rows = [(row, _path_of(f, row)) for row in f.ops.rows if row not in nameless]
+    apart = {row.name for row in nameless}
+    none = np.empty(0, np.int64)
+    rows = [(row, by_name.get(row.name, none)) for row in f.ops.rows if row.name not in apart]
     if any(row.critical_ns >= WORTH * f.elapsed_ns for row in nameless):
-        owned = np.concatenate([stretches for _, stretches in rows] or [np.empty(0, np.int64)])
+        owned = np.zeros(len(f.view.segments), np.bool_)
+        owned[np.concatenate([none, *(stretches for _, stretches in rows)])] = True
         known = f.ranking if f.ranking.by == "kernel" else ranking.analyze(f.view, "kernel", replays=SHOWN)
+        by_kernel = _by_name(f, f.view.segments.row)
         for row in known.rows:
-            named = _named(f, f.view.segments.row, row.name)
+            named = by_kernel.get(row.name, none)
             # A kernel of which an operator launches more than half of the path time is in that row.
-            if row.side == "device" and not _mostly(f, np.intersect1d(named, owned), named):
+            if row.side == "device" and not _mostly(f, named[owned[named]], named):
                 rows.append((row, named))
     return sorted(rows, key=lambda pair: -(pair[0].free.low_ns if pair[0].free else 0))
 
@@ -244,23 +250,25 @@ def _python(f: Figures, stretches: Int64Array) -> Sentence:
     return say("cut the Python between operators: most of it is {} ({})", name(frame_label(frame)), ns(spent))
 
 
-def _path_of(f: Figures, row: Ranked) -> Int64Array:
-    """The stretches of the path that make up a row of the ranking by operator."""
+def _owners(f: Figures) -> Int64Array:
+    """By stretch of the path, the row whose name it goes by in the ranking by operator; -1 where none."""
     segments, links = f.view.segments, f.view.links
     owner = segments.row
-    if row.name == UNTRACKED:
-        return np.flatnonzero((owner < 0) & (segments.is_gap == 0))
     # Device work goes by its operator; what has none is in no row with a name.
     op = np.where(links.launch[owner] >= 0, links.op[owner], -1)
     on_device = f.view.trace.events.is_kind(*DEVICE_KINDS)[owner]
-    return _named(f, np.where((owner >= 0) & on_device, op, owner), row.name)
+    return np.where((owner >= 0) & on_device, op, owner)
 
 
-def _named(f: Figures, rows: Int64Array, wanted: str) -> Int64Array:
-    """The stretches of work whose row, of one row for each, has a name."""
-    events = f.view.trace.events
-    named = np.array([label == wanted for label in events.names], np.bool_)
-    return np.flatnonzero((rows >= 0) & (f.view.segments.is_gap == 0) & named[events.name[rows]])
+def _by_name(f: Figures, rows: Int64Array) -> dict[str, Int64Array]:
+    """The stretches of work by the name of their row, of one row for each; and those of untracked time."""
+    segments, events = f.view.segments, f.view.trace.events
+    work = np.flatnonzero((rows >= 0) & (segments.is_gap == 0))
+    name = events.name[rows[work]]
+    order = np.argsort(name, kind="stable")
+    groups = np.split(work[order], np.flatnonzero(np.diff(name[order])) + 1) if work.size else []
+    found = {events.name_of(int(rows[stretches[0]])): stretches for stretches in groups}
+    return {**found, UNTRACKED: np.flatnonzero((segments.row < 0) & (segments.is_gap == 0))}
 
 
 def _work_of(f: Figures, stretches: Int64Array) -> WorkClass:

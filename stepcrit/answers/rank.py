@@ -55,6 +55,7 @@ def answer(
         "interventions": [_row_data(row, gains) for row, gains in told],
         "saving_is_mean_of_periods": found.period_count,
         "looked_at": found.looked_at,
+        "others_save_at_most_ns": _others_save(found, told),
         "assumptions": list(assumed),
         "trust": sure_data(sure),
         "options": dict(settings or {}),
@@ -98,14 +99,19 @@ def _notes(view: StepGraph, found: Ranking, told: list[tuple[Ranked, Gains]]) ->
     if not told:
         what = "no collective is" if found.by == "collective" else "nothing that could be made faster is"
         return [say(what + " on the path of {}: none would save anything alone", name(view.step.label))]
-    least = told[-1][1].free.low_ns
     looked = say(
         "{} {} replayed to find them: no other saves more than {}",
         count(found.looked_at),
         text(plural(found.looked_at, "name", "names")),
-        saved(least),
+        saved(_others_save(found, told)),
     )
     return [of, looked]
+
+
+def _others_save(found: Ranking, told: list[tuple[Ranked, Gains]]) -> int:
+    """The most that a name which is not told can save."""
+    least = told[-1][1].free.low_ns if told else 0
+    return least if found.beyond_ns is None else found.beyond_ns
 
 
 def _time_ns(row: Ranked) -> int:

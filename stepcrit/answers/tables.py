@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stepcrit.analyses.ranking import Ranked, Ranking
-from stepcrit.answers.words import count, say, text
+from stepcrit.answers.words import count, ns, say, text
 from stepcrit.link.presence import Presence, Use
-from stepcrit.model.section import Cell, Column, Section, Unit
+from stepcrit.model.section import Cell, Column, Section, Sentence, Unit
 
 CLAIM = "observed; path, slack, drag: schedule; if …: modelled"
 
@@ -58,11 +58,20 @@ def ranking_section(ranking: Ranking, present: Presence, *, limit: int | None) -
             text("a steady step" if ranking.period_count else "this step alone"),
             count(ranking.replayed),
         ),
+        *_others(ranking),
     )
     title = f"Ranked {TITLES[ranking.by]}"
     return Section(
         title, columns, tuple(_row(r) for r in ranking.rows), total, notes, CLAIM, limit, "ranking"
     )
+
+
+def _others(ranking: Ranking) -> list[Sentence]:
+    """Where the search for the top ones ended before it was certain."""
+    if ranking.beyond_ns is None:
+        return []
+    words = "of many names that might save as much, {} were replayed: any other saves at most {}"
+    return [say(words, count(ranking.looked_at), ns(ranking.beyond_ns))]
 
 
 def _row(r: Ranked) -> tuple[Cell, ...]:

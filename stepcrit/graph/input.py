@@ -73,7 +73,7 @@ class Loop:
         links = self.view.links
         own = np.full(len(links.parent), NONE, np.int64)
         own[self.rows] = self.rows
-        inside: BoolArray = inherit(own, links.parent, links.depth) >= 0
+        inside: BoolArray = inherit(own, links.parent) >= 0
         return inside & self.view.trace.events.is_kind(*HOST_KINDS)
 
     def timed(self, factor: Fraction, policy: GapPolicy, dur_ns: Int64Array, delays: Lags) -> Int64Array:

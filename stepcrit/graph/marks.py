@@ -89,10 +89,10 @@ def _ranges(view: StepGraph, ranges: BoolArray, device: BoolArray, *, self_only:
     around = _around(view, ranges)
     named = ranges & view.trace.events.is_kind(EventKind.RUNTIME)
     if self_only:
-        whole = inherit(np.where(ranges, at, NONE), links.parent, links.depth)
+        whole = inherit(np.where(ranges, at, NONE), links.parent)
         return Marked(device, ranges | (around & _owned(view, ranges)), whole=whole, returns=named)
     nested = (links.parent >= 0) & around[links.parent]
-    whole = inherit(np.where(ranges & ~nested, at, NONE), links.parent, links.depth)
+    whole = inherit(np.where(ranges & ~nested, at, NONE), links.parent)
     return Marked(device, around, whole=whole, returns=named)
 
 
@@ -109,7 +109,7 @@ def _owned(view: StepGraph, ranges: BoolArray) -> BoolArray:
     events, links = view.trace.events, view.links
     call = events.is_kind(EventKind.RUNTIME)
     range_of = np.where(call | ~events.is_kind(*HOST_KINDS), NONE, np.arange(len(ranges)))
-    inner = inherit(range_of, links.parent, links.depth)
+    inner = inherit(range_of, links.parent)
     found: BoolArray = call & (((links.op >= 0) & ranges[links.op]) | ((inner >= 0) & ranges[inner]))
     return found
 
@@ -117,7 +117,7 @@ def _owned(view: StepGraph, ranges: BoolArray) -> BoolArray:
 def _around(view: StepGraph, rows: BoolArray) -> BoolArray:
     """Host rows that are, or lie in, one of `rows`."""
     own = np.where(rows, np.arange(len(rows)), NONE)
-    inside: BoolArray = inherit(own, view.links.parent, view.links.depth) >= 0
+    inside: BoolArray = inherit(own, view.links.parent) >= 0
     return inside & view.trace.events.is_kind(*HOST_KINDS)
 
 

@@ -100,7 +100,7 @@ class Replayer:
 
     view: StepGraph
     delays: Mapping[GapPolicy, Lags]
-    ends: tuple[list[int], ...]
+    ends: tuple[Int64Array, ...]
     period_count: int
     closing_index: int
     changeable: BoolArray
@@ -246,7 +246,8 @@ def replayer(view: StepGraph, engine: Engine | None = None) -> Replayer:
         return step_alone(view, engine)
     delays = {policy: view.delays(policy) for policy in POLICIES}
     everything = np.ones(len(view.built.graph), np.bool_)
-    ends = tuple(sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1]))
+    sinks = (sinks_of(view.trace, view.links, view.steps, s, view.built) for s in (steady[0], steady[-1]))
+    ends = tuple(np.array(nodes, np.int64) for nodes in sinks)
     last, loop = steady[-1].index, None if engine else loop_of(view)
     return Replayer(view, delays, ends, len(steady) - 1, last, everything, engine=engine, loop=loop)
 
@@ -266,7 +267,7 @@ def step_alone(
     starting = view.starting.copy()
     starting[list(view.cut)] = True
     more = np.flatnonzero(starting & required).tolist() if required is not None else []
-    ends = sorted({*view.sinks, *more})
+    ends = np.array(sorted({*view.sinks, *more}), np.int64)
     return Replayer(view, delays, (ends,), 0, 0, starting, view.cut, engine)
 
 

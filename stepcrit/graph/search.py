@@ -8,7 +8,7 @@ what the best ones were found to save (methods C.5).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +25,9 @@ from stepcrit.graph.threads import Shares, shares
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventTable
 from stepcrit.model.graph import NodeKind
+
+MOST_LOOKED_AT = 250
+"""So many groups are replayed at most, where thousands might save alike: 60 real traces need 39."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +135,7 @@ class Candidates:
             return self.critical_ns
         built = self.replay.view.built
         end = built.graph.end_ns
-        last = max(self.replay.ends[-1], key=lambda v: int(end[v]))
+        last = max(self.replay.ends[-1].tolist(), key=lambda v: int(end[v]))
         path = chain(built.graph, built.arrivals, last, since_ns=built.graph.t0_ns)
         return -(-self._time_on(path, built.graph.dur_ns, ()) // self.replay.period_count)
 
@@ -204,7 +207,8 @@ def best(among: Candidates, count: int) -> dict[int, Found]:
         count: how many of the best are wanted. Fewer come where fewer are on any path.
 
     Returns:
-        By group, in the order in which they were replayed.
+        By group, in the order in which they were replayed. Where as many as MOST_LOOKED_AT were, others may save
+        more: up to `beyond_ns`.
     """
     replay = among.replay
     gaps = set(among.groups.gap_of_class.values())
@@ -214,12 +218,19 @@ def best(among: Candidates, count: int) -> dict[int, Found]:
     for key in order:
         if key in gaps:
             continue
-        if len(top) >= count and (not count or among.bound_ns[key] <= top[0]):
+        if len(top) >= count and (not count or among.bound_ns[key] <= top[0] or len(found) >= MOST_LOOKED_AT):
             break
         join = replay.earlier_at_least(among.variant({key: Fraction(1)}))
         found[key] = one = Found(replay.at_least(join), join)
         heapq.heappush(top, one.saving_ns) if len(top) < count else heapq.heappushpop(top, one.saving_ns)
     return found
+
+
+def beyond_ns(among: Candidates, found: Collection[int]) -> int:
+    """The most that any group which was not replayed can save, in ns."""
+    left = among.bound_ns.copy()
+    left[[*found, *among.groups.gap_of_class.values()]] = 0
+    return int(left.max(initial=0))
 
 
 THOUSANDTHS = 1000

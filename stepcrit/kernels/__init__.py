@@ -46,12 +46,14 @@ def chosen() -> str:
 def _absent() -> str:
     """Why the compiled kernels cannot run here, or "". All of them do, or none."""
     try:
-        from stepcrit.kernels import _nesting, _scan, _schedule  # noqa: PLC0415 - they may not be there
+        import stepcrit.kernels._nesting as nesting  # noqa: PLC0415 - they may not be there
+        import stepcrit.kernels._scan as scan  # noqa: PLC0415
+        import stepcrit.kernels._schedule as schedule  # noqa: PLC0415
     except ModuleNotFoundError:
         return "this installation has none"
     except ImportError as error:
         return f"they cannot be loaded: {error}"
-    built = {"nesting": _nesting.REVISION, "scan": _scan.REVISION, "schedule": _schedule.REVISION}
+    built = {"nesting": nesting.REVISION, "scan": scan.REVISION, "schedule": schedule.REVISION}
     if built != REVISIONS:
         return "those of this installation are of another version"
     return ""

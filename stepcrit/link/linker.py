@@ -30,7 +30,7 @@ def link(trace: RawTrace, rules: ClassRules = NO_RULES) -> Links:
     launch = link_launches(events, trace.flows)
     host = nest(events, np.flatnonzero(events.is_kind(*HOST_KINDS)), see_through=step_marks(events))
     rows = np.arange(len(events))
-    op = inherit(np.where(events.kind == EventKind.CPU_OP, rows, NONE), host.parent, host.depth)
+    op = inherit(np.where(events.kind == EventKind.CPU_OP, rows, NONE), host.parent)
     in_optimizer = _range_around(events, host, OPTIMIZER_STEP)
     in_input = _range_around(events, host, INPUT)
     source = link_source(events, host)
@@ -70,7 +70,7 @@ def _issued(events: EventTable, launch: Int64Array) -> tuple[Int64Array, Int64Ar
 def _range_around(events: EventTable, host: Nesting, pattern: re.Pattern[str]) -> Int64Array:
     """For each host row the nearest range around it (itself included) whose name matches."""
     own = np.where(rows_named(events, pattern), np.arange(len(events)), NONE)
-    return inherit(own, host.parent, host.depth)
+    return inherit(own, host.parent)
 
 
 def _adopt(columns: Sequence[Int64Array], calls: Int64Array, operators: Int64Array) -> None:

@@ -155,7 +155,7 @@ def _pieces(swept: Sequence[tuple[int, Sweep]], lane_count: int) -> Pieces:
     )
 
 
-def inherit(own: Int64Array, parent: Int64Array, depth: Int32Array) -> Int64Array:
+def inherit(own: Int64Array, parent: Int64Array) -> Int64Array:
     """Each row's own value, or else the nearest ancestor's; -1 where none has one.
 
     Each empty row looks at its parent, then at the parent's parent, then twice as far up each time, so that

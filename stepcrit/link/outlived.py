@@ -7,10 +7,12 @@ times as long as others of its name do.
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+
 import numpy as np
 
 from stepcrit.link.retable import with_times
-from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array, distinct
 from stepcrit.model.events import EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
 from stepcrit.model.trace import RawTrace
@@ -27,9 +29,11 @@ def cut_outlived(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """End such rows with the earliest end of what was open around their start."""
     events = trace.events
     rows = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME))
-    end = events.end_ns.copy()
-    for row in rows[_too_long(events, rows)].tolist():
-        end[row] = _bound(events, rows, row)
+    end, long = events.end_ns.copy(), rows[_too_long(events, rows)]
+    for lane in distinct(events.lane[long]).tolist():
+        mine = rows[events.lane[rows] == lane]
+        asked = long[events.lane[long] == lane]
+        end[asked] = _bounds(events, mine, asked, np.bincount(events.name[rows]))
     over = events.end_ns - end
     if not over.any():
         return trace, ()
@@ -52,16 +56,47 @@ def _too_long(events: EventTable, rows: Int64Array) -> BoolArray:
     return longer & (length > OUTLIVES_NS)
 
 
-def _bound(events: EventTable, rows: Int64Array, row: int) -> int:
-    """When a row must have returned: its own end, where nothing around it ended much earlier."""
-    start, end = int(events.start_ns[row]), int(events.end_ns[row])
-    before = rows[: int(np.searchsorted(rows, row))]
-    around = before[(events.lane[before] == events.lane[row]) & (events.end_ns[before] > start)]
-    if not around.size:
-        return end
-    bound = int(events.end_ns[around].min())
-    room = OUTLIVES_NS
-    if (events.name[rows] == events.name[row]).sum() == 1:
-        others = rows[(events.lane[rows] == events.lane[row]) & (rows != row)]
-        room = max(room, int(events.end_ns[others].max() - events.start_ns[others].min()))
-    return bound if end - bound > room else end
+def _bounds(events: EventTable, mine: Int64Array, asked: Int64Array, of_name: Int64Array) -> Int64Array:
+    """When some rows of a thread must have returned: their own end, where nothing around ended much earlier.
+
+    Args:
+        events: the table.
+        mine: the thread's rows.
+        asked: of them, the rows in question.
+        of_name: how many rows each name has.
+    """
+    end = events.end_ns[asked]
+    bound = _earliest_around(events, mine, asked)
+    alone = of_name[events.name[asked]] == 1
+    room = np.where(alone, np.maximum(OUTLIVES_NS, _extent_of_others(events, mine, asked)), OUTLIVES_NS)
+    return np.where((bound >= 0) & (end - bound > room), bound, end)
+
+
+def _earliest_around(events: EventTable, mine: Int64Array, asked: Int64Array) -> Int64Array:
+    """The earliest end of what was open when each row started, -1 where nothing was."""
+    starts, found = events.start_ns[asked], np.full(len(asked), NONE, np.int64)
+    # Only what is open when one of them starts can be around one.
+    holds = np.searchsorted(starts, events.start_ns[mine]) < np.searchsorted(starts, events.end_ns[mine])
+    around = mine[holds]
+    opened: list[int] = []
+    rows, ends, nearest = around.tolist(), events.end_ns[around].tolist(), 0
+    for i, (row, start) in enumerate(zip(asked.tolist(), starts.tolist(), strict=True)):
+        while nearest < len(rows) and rows[nearest] < row:
+            heappush(opened, ends[nearest])
+            nearest += 1
+        while opened and opened[0] <= start:
+            heappop(opened)
+        found[i] = opened[0] if opened else NONE
+    return found
+
+
+def _extent_of_others(events: EventTable, mine: Int64Array, asked: Int64Array) -> Int64Array:
+    """From the first start to the last end of a thread's rows without each one; 0 where it is alone."""
+    if len(mine) < 2:
+        return np.zeros(len(asked), np.int64)
+    latest, end = np.sort(np.partition(events.end_ns[mine], -2)[-2:]), events.end_ns[asked]
+    first, second = events.start_ns[mine[:2]]  # rows come by their starts
+    until = np.where(end == latest[1], latest[0], latest[1])
+    since = np.where(asked == mine[0], second, first)
+    extent: Int64Array = until - since
+    return extent

@@ -49,7 +49,7 @@ def link_source(events: EventTable, host: Nesting) -> Source:
     if frames:
         inside, nesting = around >= 0, frames[0]
         own = np.where(_rows_named(events, _is_user_frame), np.arange(len(events)), NONE)
-        user[inside] = inherit(own, nesting.parent, nesting.depth)[around[inside]]
+        user[inside] = inherit(own, nesting.parent)[around[inside]]
     module, names, where = _modules(events, host, frames, around)
     return Source(user, module, names, where, frames[0].pieces if frames else None)
 
@@ -125,7 +125,7 @@ def _modules(
         is_module = _rows_named(events, lambda name: name.startswith("nn.Module: "))
         if is_module.any():
             own = np.where(is_module, events.name, NONE).astype(np.int64)
-            inherited = inherit(own, frames[0].parent, frames[0].depth)
+            inherited = inherit(own, frames[0].parent)
             module = np.where(around >= 0, inherited[np.maximum(around, 0)], NONE)
             return _compact(module, events.names, "nn.Module: ", "nn.Module frames")
     if (events.module >= 0).any():
@@ -142,7 +142,7 @@ def _annotation_modules(events: EventTable, host: Nesting) -> tuple[Int32Array, 
     own = np.where(annotation & mine[events.name], events.name, NONE).astype(np.int64)
     if (own < 0).all():
         return np.full(len(events), NONE, np.int32), (), ""
-    return _compact(inherit(own, host.parent, host.depth), events.names, "", "annotations")
+    return _compact(inherit(own, host.parent), events.names, "", "annotations")
 
 
 def _compact(

@@ -12,11 +12,14 @@ import pytest
 
 from stepcrit.analyses import ranking
 from stepcrit.analyses.ranking import Ranked
+from stepcrit.answers.tables import ranking_section
 from stepcrit.errors import UsageError
+from stepcrit.graph import search
 from stepcrit.graph.groups import ORPHAN, OTHER_WORK, UNATTRIBUTED, By, group
 from stepcrit.graph.replay import Saving, replayer
 from stepcrit.graph.search import best, candidates
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.link.presence import presence
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.steps import Boundary
 from stepcrit.session import Options, StepOptions, Trace, load
@@ -286,3 +289,20 @@ def test_returns_of_blocking_calls_are_of_the_class_that_the_path_calls_them() -
     found = rows(view, "class")
     assert found["sync"].critical_ns == 4_000
     assert us(found["sync"].free) == (4, 4)
+
+
+def test_where_too_many_might_save_as_much_the_rest_is_bounded_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One name may be looked at: the others may save what they have of the path, and the table says so."""
+    view = load(ROOT / "fixtures" / "simulated" / "host_bound.json.gz").view()
+    whole = ranking.analyze(view, "op", replays=1)
+    assert whole.beyond_ns is None
+    monkeypatch.setattr(search, "MOST_LOOKED_AT", 1)
+    cut = ranking.analyze(view, "op", replays=1)
+    among = candidates(replayer(view), group(view, "op"))
+    gaps = set(among.groups.gap_of_class.values())
+    bounds = sorted((int(n) for k, n in enumerate(among.bound_ns) if k not in gaps), reverse=True)
+    assert (cut.looked_at, cut.beyond_ns) == (1, bounds[1])
+    notes = [note.template for note in ranking_section(cut, presence(view.trace, view.links), limit=6).notes]
+    assert notes[-1].startswith("of many names that might save as much")

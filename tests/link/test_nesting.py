@@ -123,7 +123,7 @@ def test_inherited_value_is_the_nearest_ancestors(events: EventTable, drawn: lis
     expected = [
         next((own[a] for a in (r, *_ancestors(parent, r)) if own[a] >= 0), -1) for r in range(len(own))
     ]
-    assert inherit(given_, found.parent, found.depth).tolist() == expected
+    assert inherit(given_, found.parent).tolist() == expected
     assert given_.tolist() == own
 
 
