@@ -39,6 +39,19 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         *("check", f"{SIMULATED}/graph_step.json.gz", "--show-passed", "--format", "md"),
         *("--config", "tests/golden/budgets.toml", "--base", "."),
     ),
+    "diff-wait-removed": (
+        "diff",
+        f"{RECORDED}/wait_removed_before.json.gz",
+        f"{RECORDED}/wait_removed_after.json.gz",
+    ),
+    "diff-other-work-markdown": (
+        "diff",
+        f"{RECORDED}/small_ops_halved_before.json.gz",
+        f"{RECORDED}/small_ops_halved_after.json.gz",
+        "--format",
+        "md",
+    ),
+    "diff-ranks": ("diff", f"{SIMULATED}/ddp_tail.rank0.json.gz", f"{SIMULATED}/ddp_tail.rank1.json.gz"),
     "doctor-two-streams": ("doctor", f"{SIMULATED}/two_streams.json.gz"),
     "slim-check": (
         "slim",

@@ -8,6 +8,7 @@
     g.critical_path().to_pandas()
     g.slack()
     g.to_networkx()
+    sc.diff("before.json.gz", "after.json.gz").to_pandas()
 
 Names load when they are first used, so that `stepcrit --help` needs no numpy.
 """
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
+    from stepcrit.comparison import Diff, diff
     from stepcrit.errors import InputError, StepcritError, UsageError
     from stepcrit.link.rules import ClassRules
     from stepcrit.link.steps import StepOptions
@@ -30,6 +32,7 @@ _HOMES = {
     "Boundary": "stepcrit.model.steps",
     "ClassRules": "stepcrit.link.rules",
     "CriticalPath": "stepcrit.session",
+    "Diff": "stepcrit.comparison",
     "Graph": "stepcrit.session",
     "InputError": "stepcrit.errors",
     "Options": "stepcrit.session",
@@ -40,6 +43,7 @@ _HOMES = {
     "Steps": "stepcrit.model.steps",
     "Trace": "stepcrit.session",
     "UsageError": "stepcrit.errors",
+    "diff": "stepcrit.comparison",
     "load": "stepcrit.session",
     "slim": "stepcrit.slimming",
 }
@@ -48,6 +52,7 @@ __all__ = [
     "Boundary",
     "ClassRules",
     "CriticalPath",
+    "Diff",
     "Graph",
     "InputError",
     "Options",
@@ -59,6 +64,7 @@ __all__ = [
     "Trace",
     "UsageError",
     "__version__",
+    "diff",
     "load",
     "slim",
 ]

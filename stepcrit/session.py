@@ -340,4 +340,13 @@ def _with_floors(built: TraceGraph, floors: str | Mapping[EdgeKind, int]) -> Tra
     return replace(built, graph=graph, arrivals=observe(graph, floors))
 
 
-__all__ = ["Boundary", "CriticalPath", "Graph", "Options", "StepOptions", "Trace", "find_step", "load"]
+__all__ = [
+    "Boundary",
+    "CriticalPath",
+    "Graph",
+    "Options",
+    "StepOptions",
+    "Trace",
+    "find_step",
+    "load",
+]

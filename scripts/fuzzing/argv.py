@@ -28,14 +28,14 @@ ENCODINGS = ("utf-8", "utf-8", "ascii", "latin-1")
 VALUES = {
     "--format": ("text", "json", "md", "csv"), "--boundary": ("host", "launch", "device", "update"), "--step": ("-1", "0", "1", "ProfilerStep#1", "median"),
     "--by": ("op", "kernel", "class", "module", "line", "collective"), "--floors": ("none", "auto", "launch=5us"), "--top": ("1", "10", "1000"),
-    "--side": ("auto", "device", "host", "both"), "--stream": ("7", "20", "-1"), "--output": ("out.json", "out.md", "folder", "good.json", "none/out"),
+    "--side": ("auto", "device", "host", "both"), "--threshold": ("1%", "0.5", "0"), "--new": ("good.json.gz", "-"), "--prediction": ("saved.json", "good.json"), "--stream": ("7", "20", "-1"), "--output": ("out.json", "out.md", "folder", "good.json", "none/out"),
     "--save": ("saved.json", "folder"), "--around": ("aten::*", "*"), "--step-regex": ("ProfilerStep", ".*", "("), "--target": ("10us", "0ns"),
     "--inject": ("*", "aten::mm"), "--model": ("free", "lanes", "queue:16", "comm:k=2", "contend"), "--shrink": ("*=0.5", "aten::mm=0"),
-    "--steps": ("all", "median", "last:2", "1-2", "last:0"), "--key-file": ("good.json", "empty.json"), "--max-size": ("2MB", "1kB"),
+    "--steps": ("all", "median", "worst", "last:2", "1", "1-2", "last:0"), "--key-file": ("good.json", "empty.json"), "--max-size": ("2MB", "1kB"),
     "--speedup": ("*=2x",), "--set": ("*=1us",), "--add": ("*=1us",), "--remove": ("*", "aten::mm"),
     "--part": ("40ms", "a=40%:2"), "--of": ("100ms",), "--observed": ("1.1x",), "--op-speedup": ("2x", "inf"), "--a": ("30s+1s",), "--b": ("0s+1.2s",),
     "--at": ("50", "0"), "--bandwidth": ("3350GB/s",), "--roof": ("1000GFLOP/s",), "--intensity": ("2", "1e9"), "--gemm": ("64,64,64",), "--run": ("8,100ms", "16,60ms"),
-    "--base": (".", "./folder", "", "main"), "--steps": ("median", "worst", "all", "1", "1-2"), "--config": ("stepcrit.toml", "good.json"), "--junit": ("out.xml", "folder"),
+    "--base": (".", "./folder", "", "main", "good.json", "cut.json.gz"), "--config": ("stepcrit.toml", "good.json"), "--junit": ("out.xml", "folder"),
 }  # fmt: skip
 """Right values, by option; others are made from all of these and from what nobody should type."""
 
@@ -73,12 +73,18 @@ def _command(dice: Random) -> list[str]:
     """A command with some of its options, most of them with right values."""
     path, options = dice.choice(commands())
     words = [*path]
-    if path and path[0] in ("analyze", "critical", "whatif", "check", "doctor") and dice.random() < 0.95:
+    if (
+        path
+        and path[0] in ("analyze", "critical", "whatif", "check", "diff", "doctor")
+        and dice.random() < 0.95
+    ):
         words.append(dice.choice(("good.json", "good.json", "good.json.gz", *PLACES)))
     if path == ("schema",):
         words += dice.choice(([], ["config"], ["whatif-rank"], [dice.choice(odd.NAMES)]))
     if path == ("explain",):
         words += dice.choice(([], ["critical-path"], ["G210"], [dice.choice(odd.NAMES)]))
+    if path == ("diff",):
+        words.append(dice.choice(PLACES))
     if path == ("whatif",):
         words += dice.choice(
             (

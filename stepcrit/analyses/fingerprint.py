@@ -289,9 +289,12 @@ def _in_work(base: Fingerprint, new: Fingerprint) -> list[Difference]:
         ("shapes", "shapes of inputs", base.has_shapes, new.has_shapes),
         ("dtypes", "types of inputs", base.has_dtypes, new.has_dtypes),
     ):
-        if not (before and after):
-            told = ["recorded" if one else "not recorded" for one in (before, after)]
+        told = ["recorded" if one else "not recorded" for one in (before, after)]
+        if before != after:
             found.append(Difference(Level.WORK, f"work.{code}", _both(words, *told), is_known=False))
+        elif not before:
+            what = Sentence(f"{words}: not recorded on either side")
+            found.append(Difference(Level.WORK, f"work.{code}", what, is_known=False))
     changes = work_changes(base, new)
     if changes:
         kinds = "kind of work is" if len(changes) == 1 else "kinds of work are"

@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from stepcrit import kernels
-from stepcrit.cli import analyze, calc, check, critical, demo, doctor, explain, schema, slim, whatif
+from stepcrit.cli import analyze, calc, check, critical, demo, diff, doctor, explain, schema, slim, whatif
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text
@@ -38,12 +38,13 @@ app = typer.Typer(
     epilog=(
         "Examples:  stepcrit demo  |  stepcrit trace.json.gz  |  stepcrit critical trace.json --around aten::mm  |  "
         "stepcrit doctor trace.json.      "
-        "Exit codes: 0 done, 1 a budget is broken, 2 wrong use, 3 no usable input, 4 partial or not judged, 5 output not written, 70 a bug of ours."
+        "Exit codes: 0 done, 1 a budget or a comparison failed, 2 wrong use, 3 no usable input, 4 partial or not judged, 5 output not written, 70 a bug of ours."
     ),
 )
 app.command("analyze")(analyze.analyze)
 app.command("critical")(critical.critical)
 app.command("whatif", cls=whatif.InOrder)(whatif.whatif)
+app.command("diff", cls=diff.Runs)(diff.diff)
 app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 app.command("slim")(slim.slim)
@@ -51,7 +52,19 @@ app.add_typer(calc.app, name="calc")
 app.command("demo")(demo.demo)
 app.command("explain")(explain.explain)
 app.command("schema")(schema.schema)
-COMMANDS = ("analyze", "critical", "whatif", "check", "doctor", "slim", "calc", "demo", "explain", "schema")
+COMMANDS = (
+    "analyze",
+    "critical",
+    "whatif",
+    "diff",
+    "check",
+    "doctor",
+    "slim",
+    "calc",
+    "demo",
+    "explain",
+    "schema",
+)
 
 
 def _version(*, value: bool) -> None:

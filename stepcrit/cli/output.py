@@ -151,7 +151,7 @@ def emit(
     if as_json and fmt not in (None, Format.JSON):
         raise UsageError(f"--json and --format {fmt} contradict each other")
     if output:
-        check_target(output, source, *_inputs(document, source))
+        check_target(output, source, *folder_inputs(document, source))
     suffix = os.path.splitext(output or "")[1].lower()  # noqa: PTH122 - a string is enough
     chosen = Format.JSON if as_json else fmt or SUFFIXES.get(suffix, Format.TEXT)
     if not output:
@@ -175,7 +175,7 @@ def write_file(document: Document, path: str, *, source: str) -> None:
     """
     from stepcrit.report.write import render, write_output  # noqa: PLC0415 - rich loads here
 
-    check_target(path, source, *_inputs(document, source))
+    check_target(path, source, *folder_inputs(document, source))
     try:
         write_output(render(document, Format.JSON.value), path)
     except BrokenPipeError as err:
@@ -237,7 +237,7 @@ def _signs(text: str, encoding: str) -> bytes:
         return ascii_text(text).encode("ascii")
 
 
-def _inputs(document: Document, source: str) -> list[str]:
+def folder_inputs(document: Document, source: str) -> list[str]:
     """The traces that an answer was computed from, where the command line names the folder they lie in."""
     if not source or not os.path.isdir(source):  # noqa: PTH112 - a string is enough
         return []

@@ -199,7 +199,7 @@ def test_help_of_every_command_has_examples_that_work(
     for example in re.split(r" *; | +\| +", shown[1]):
         program, verb, *argv = shlex.split(example)
         assert (program, verb) == ("stepcrit", command)
-        assert out_of(capsys, verb, *(demo if arg.startswith("trace.json") else arg for arg in argv))
+        assert out_of(capsys, verb, *(demo if arg.endswith((".json", ".json.gz")) else arg for arg in argv))
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def keys_of(data: object) -> set[str]:
 
 FROM_THE_TRACE = {
     "dropped", "graph_notes", "phases", "unknown_categories", "device_busy_ns", "idle_by_owner_ns",
-    "idle_by_cause_ns", "overlap",
+    "idle_by_cause_ns", "overlap", "recorded", "versions",
 }  # fmt: skip
 
 
@@ -180,6 +180,21 @@ def test_every_metric_is_defined(name: str) -> None:
 def test_every_outcome_and_effect_leads_to_a_text_that_has_it(word: str) -> None:
     assert word in show(word)
     assert word in show("check")
+
+
+def test_every_json_key_of_a_comparison_leads_to_a_topic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = Path(__file__).parents[2] / "fixtures" / "recorded"
+    before, after = (str(recorded / f"small_ops_halved_{word}.json.gz") for word in ("before", "after"))
+    saved = str(tmp_path / "p.json")
+    assert run(["whatif", before, "--shrink", "aten::neg_=0.5", "--save", saved]) == 0
+    python = [str(recorded / f"python_halved_{word}.json.gz") for word in ("before", "after")]
+    for argv in ([before, after, "--prediction", saved], python):
+        capsys.readouterr()
+        assert run(["diff", *argv, "--json"]) == 0
+        for key in sorted(keys_of(json.loads(capsys.readouterr().out))):
+            assert show(key), key
 
 
 WORDS = (

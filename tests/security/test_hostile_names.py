@@ -53,6 +53,10 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "TRACE --target 900us", "TRACE --target 900us --by module", "TRACE --inject OP", "TRACE --inject stream:20",
         "--shrink OP=0.5",
     ),
+    ("diff",): (
+        "TRACE TRACE", "TRACE FOLDER --threshold 5% --fail", "TRACE OTHER", "OTHER TRACE", "--base TRACE --new OTHER OTHER",
+        "TRACE OTHER --boundary host", "TRACE OTHER --prediction PREDICTION",
+    ),
     ("check",): ("TRACE --base . --show-passed", "TRACE --base . --steps all"),
     ("doctor",): ("TRACE", "FOLDER"),
     ("slim",): (),  # its answer is a trace: see below
@@ -87,6 +91,10 @@ REFUSED = (
     ("whatif TRACE --model TYPED", 2), ("whatif TRACE --model queue:TYPED", 2), ("whatif TRACE --target TYPED", 2),
     ("whatif TRACE --rank --by TYPED", 2), ("whatif TRACE --inject TYPED", 2), ("whatif TRACE --shrink OP=0.5 --save FOLDER/TYPED/x", 5),
     ("whatif TRACE --shrink aten:=0.5", 2), ("whatif TRACE --shrink modul=0.5", 2),
+    ("diff", 2), ("diff TRACE", 2), ("diff TYPED TYPED", 3), ("diff TRACE ./TYPED", 3), ("diff TRACE TRACE TRACE", 2),
+    ("diff TRACE TRACE --threshold TYPED", 2), ("diff TRACE TRACE --prediction TRACE", 2), ("diff TRACE TRACE --prediction TYPED", 2),
+    ("diff --base TRACE", 2), ("diff --base TRACE --new TYPED", 3), ("diff TRACE TRACE -o FOLDER/TYPED/x.json", 5),
+    ("diff TRACE TRACE -o TRACE", 2),
     ("check TYPED", 2), ("check TRACE --config TYPED", 2), ("check TRACE --base TYPED", 2), ("check TRACE --steps TYPED", 2),
     ("check TRACE --base . --junit FOLDER/TYPED/x.xml", 5), ("check TRACE --base . --junit TRACE", 2), ("check TYPED*", 2),
     ("explain TYPED", 2), ("explain jsonTYPED", 2), ("schema TYPED", 2), ("schema analyze -o FOLDER/TYPED/x", 5),
@@ -107,13 +115,25 @@ CONTENTS = (
 """Files that are no trace."""
 
 
+PREDICTION = {
+    "schema": "stepcrit/prediction/1",
+    "inputs": [{"name": "\x1b]0;t\x07\u202e[red]%0A\n::error::u ##[v]", "sha256": "\n::error::s"}],
+    "data": {
+        "period_ns": 9, "saving_ns": {"low": 1, "high": 2}, "ceiling_ns": 3, "boundary": "device",
+        "asked": {"changes": [{"option": "--shrink\x9b", "value": "\n::error::v ##[w]<b>@x"}]},
+    },
+}  # fmt: skip
+"""What somebody else may have written as a prediction."""
+
+
 class Place:
     """A folder to be in, with a hostile trace under a hostile name."""
 
-    def __init__(self, folder: Path, trace: HostileTrace) -> None:
+    def __init__(self, folder: Path, trace: HostileTrace, other: HostileTrace) -> None:
         self.words = {
             "TRACE": str(folder / f"{TYPED.replace('/', '')}.json"),
             "FOLDER": str(folder / "in \u202e"),
+            "OTHER": str(folder / "other \u202e.json"), "PREDICTION": str(folder / "said \x9b.json"),
             "OP": trace.op, "KERNEL": trace.kernel, "MODULE": trace.module, "LINE": trace.line,
             "LABEL": trace.steps[2], "TYPED": TYPED,
         }  # fmt: skip
@@ -122,6 +142,8 @@ class Place:
         inside = Path(self.words["FOLDER"]) / "\x9b.json"
         for path in (self.words["TRACE"], inside):
             Path(path).write_bytes(trace.content)
+        Path(self.words["OTHER"]).write_bytes(other.content)
+        Path(self.words["PREDICTION"]).write_text(json.dumps(PREDICTION), encoding="utf-8")
 
     def argv(self, template: str) -> list[str]:
         """The words of a template; a hostile string stays one word, whatever blanks are in it."""
@@ -139,7 +161,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     start = zlib.crc32(request.node.name.encode()) % ROUND  # another field is another string's in each test
-    yield Place(tmp_path / "here", hostile_trace(start))
+    yield Place(tmp_path / "here", hostile_trace(start), hostile_trace(start + 1))
     shutil.rmtree(tmp_path)
 
 

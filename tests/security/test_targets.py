@@ -87,6 +87,24 @@ def test_no_output_of_check_is_a_trace_or_its_budgets(
     assert content(here) == before
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["t.json", "hard.json", "soft.json", "other.json", "linked/inside.json", "p.json", "stepcrit.toml"],
+)
+@pytest.mark.parametrize("named", [("t.json", "other.json"), ("other.json", "folder")])
+def test_an_output_that_is_either_side_of_a_comparison_is_refused(
+    here: Path, named: tuple[str, str], target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("other.json").write_bytes(hostile_trace(1).content)
+    Path("stepcrit.toml").write_text("", encoding="utf-8")
+    assert run(["whatif", "t.json", *CHANGE, "--save", "p.json"]) == 0
+    before = content(here)
+    sides = ["--base", named[0], "--new", named[1], "--prediction", "p.json"]
+    assert run(["diff", *sides, "-o", target]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+    assert content(here) == before
+
+
 @pytest.mark.parametrize(("one", "other"), [("p", "p"), ("p", "./p"), ("folder/p", "linked/p")])
 def test_verdicts_in_two_formats_have_each_their_own_file(here: Path, one: str, other: str) -> None:
     before = content(here)
