@@ -16,14 +16,15 @@ class TextDecoder:
         self._texts = msgspec.json.Decoder(list[msgspec.Raw])
         self._event = msgspec.json.Decoder(Event)
 
-    def many(self, text: bytes) -> list[msgspec.Raw]:
-        """A list of events.
+    def many(self, text: bytes, start: int, end: int) -> list[msgspec.Raw]:
+        """The events in a part of a text, which is the inside of a JSON array.
 
         Raises:
             msgspec.DecodeError, RecursionError: as `ingest.rows.RowDecoder`.
         """
-        self._events.decode(text)
-        return self._texts.decode(text)
+        part = b"".join((b"[", memoryview(text)[start:end], b"]"))
+        self._events.decode(part)
+        return self._texts.decode(part)
 
     def one(self, text: bytes) -> msgspec.Raw:
         """One element, whatever it is.

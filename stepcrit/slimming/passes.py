@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import IO, BinaryIO, cast
 
@@ -77,7 +77,7 @@ class Passes:
             return document.header, digest.digest()
 
     @contextmanager
-    def walk(self) -> Iterator[tuple[Document[msgspec.Raw], Iterator[list[msgspec.Raw]]]]:
+    def walk(self) -> Iterator[tuple[Document[msgspec.Raw], Iterator[Collection[msgspec.Raw]]]]:
         """The document, and its events as text; its header is whole when these are exhausted.
 
         Raises:
