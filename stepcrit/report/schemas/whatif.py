@@ -109,6 +109,7 @@ RANKED = keys(
     **MODELLED,
     by=BY,
     looked_at=COUNT,
+    others_save_at_most_ns=INTEGER,
     model=TEXT,
     saving_is_mean_of_periods=COUNT,
     interventions=rows(
