@@ -143,6 +143,11 @@ class Compared:
         return statistics.verdict(self.shift, self.asked.threshold, fewest=fewest)
 
     @property
+    def has_interval(self) -> bool:
+        """Whether there are enough periods for an interval to mean anything."""
+        return self.verdict.call != Call.TOO_FEW and self.shift.low is not None
+
+    @property
     def partial(self) -> tuple[str, ...]:
         """Names of inputs of which something is lost."""
         metas = [run.view.trace.meta for side in (self.base, self.new) for run in side.runs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -133,6 +134,7 @@ def _keys(told: Compared) -> Section:
 def _key_rows(told: Compared) -> Iterator[tuple[Cell, ...]]:
     """Keys that differ, largest first; then all others together."""
     refused = told.differs(Level.CAPTURE)
+    shown: list[Delta[PathKey]] = []
     left: list[Delta[PathKey]] = []
     hidden: list[Delta[PathKey]] = []
     for delta in told.balance.deltas:
@@ -141,16 +143,27 @@ def _key_rows(told: Compared) -> Iterator[tuple[Cell, ...]]:
         elif is_small(delta, told.balance):
             left.append(delta)
         else:
-            yield _key_row(delta)
+            shown.append(delta)
+    others = Counter(delta.key.name for delta in shown)
+    yield from (_key_row(delta, others) for delta in shown)
     for label, group in ((NOT_COMPARABLE, hidden), (OTHERS, left)):
         if group:
             base, new = (sum(getattr(d, side).path_ns for d in group) for side in ("base", "new"))
             yield (label, "", "", base, new, new - base, None, "", f"{len(group)} keys")
 
 
-def _key_row(delta: Delta[PathKey]) -> tuple[Cell, ...]:
+def _label(key: PathKey, others: Counter[str]) -> str:
+    """A key's name; where several keys are called so, with what tells them apart."""
+    if key.kind == "gap":
+        return f"({key.name})"
+    if others[key.name] < 2:
+        return key.name
+    return f"{key.name} {words.shown_detail(key.detail) or f'({key.kind})'}"
+
+
+def _key_row(delta: Delta[PathKey], others: Counter[str]) -> tuple[Cell, ...]:
     key = delta.key
-    label = key.name if key.kind != "gap" else f"({key.name})"
+    label = _label(key, others)
     return (
         label,
         key.kind,
@@ -182,12 +195,15 @@ def _classes(told: Compared) -> Section:
         Column("delta_ns", "difference", Unit.SAVED_NS),
     )
     found = told.by_class
-    large = [d for d in found.deltas if not is_small(d, found)]
+    refused = told.differs(Level.CAPTURE)
+    hidden = [d for d in found.deltas if refused and d.key.group in ("host", "gap")]
+    large = [d for d in found.deltas if not is_small(d, found) and d not in hidden]
+    left = [d for d in found.deltas if d not in large and d not in hidden]
     rows: list[tuple[Cell, ...]] = [(d.key.label, d.base.path_ns, d.new.path_ns, d.path_ns) for d in large]
-    base, new = (sum(getattr(d, side).path_ns for d in large) for side in ("base", "new"))
-    if len(large) < len(found.deltas):
-        rest = (found.base_ns - base, found.new_ns - new)
-        rows.append((OTHERS, *rest, rest[1] - rest[0]))
+    for label, group in ((NOT_COMPARABLE, hidden), (OTHERS, left)):
+        if group:
+            base, new = (sum(getattr(d, side).path_ns for d in group) for side in ("base", "new"))
+            rows.append((label, base, new, new - base))
     total = ("total", found.base_ns, found.new_ns, found.delta_ns)
     return Section("By class", columns, tuple(rows), total, (), "schedule", SHOWN_CLASSES, "path-keys")
 

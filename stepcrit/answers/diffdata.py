@@ -35,7 +35,7 @@ _GAP = "a gap, or untracked time: it is no activity"
 _NO_RATIO = "the median base step takes no time"
 NULLS = {
     "periods.ratio": _NO_RATIO,
-    "periods.interval": _NO_RATIO,
+    "periods.interval": "too few steps on a side, or the median base step takes no time",
     "periods.needed_steps": "the verdict stands, or no number of steps is known that would decide",
     "periods.base.modes": "one kind of steps",
     "periods.new.modes": "one kind of steps",
@@ -172,9 +172,7 @@ def _periods(told: Compared) -> Data:
         "new": _sample(shift.new),
         "unit": "run" if told.by_runs else "step",
         "ratio": shift.ratio,
-        "interval": None
-        if shift.low is None or shift.high is None
-        else {"low": shift.low, "high": shift.high},
+        "interval": {"low": shift.low, "high": shift.high} if told.has_interval else None,
         "shift_ns": round(shift.shift_ns),
         "u": shift.u,
         "a12": shift.a12,

@@ -48,9 +48,9 @@ def _side_line(word: str, side: Side) -> Sentence:
     kind = "steady step" if side.is_steady else "step"
     device = next(iter(side.first.fingerprint.device_names or ()), "")
     return say(
-        "{}  {}{}: {} {}{} of {} to {}",
+        "{}  {}{}: {} {}{} of " + ("{} to {}" if len(set(periods)) > 1 else "{}"),
         text(word), name(side.first.name), name(f" · {device}" if device else ""), count(steps),
-        text(plural(steps, kind)), text(runs), ns(min(periods)), ns(max(periods)),
+        text(plural(steps, kind)), text(runs), *map(ns, sorted({min(periods), max(periods)})),
     )  # fmt: skip
 
 
@@ -110,11 +110,15 @@ def periods(told: Compared) -> list[Sentence]:
     """The statistics."""
     shift = told.shift
     unit = "run medians" if told.by_runs else "steps"
-    lines = [
-        say(
+    median = say(
             "the median step takes {} instead of {} ({} boundary)",
             ns(shift.new.median_ns), ns(shift.base.median_ns), text(str(told.new.first.view.steps.boundary)),
-        ),
+        )  # fmt: skip
+    if not told.has_interval:
+        few = "ratio {}; shift {}; too few steps on a side for an interval, or for any verdict"
+        return [median, say(few, ratio(shift.ratio), saved(round(shift.shift_ns)))]
+    lines = [
+        median,
         say(
             "ratio {}, 95 % interval {} to {}; shift {} (median of all pairs)",
             ratio(shift.ratio), ratio(shift.low), ratio(shift.high), saved(round(shift.shift_ns)),
@@ -284,7 +288,6 @@ def peaks(told: Compared) -> list[Sentence]:
         lines.append(say("peak memory on {}: {} instead of {}", text(where), *pair))
     if not lines:
         sides = [word for word, side in (("base", before), ("new", after)) if not side]
-        lines.append(
-            say("peak memory: not recorded in {} (profile_memory)", text(" and ".join(sides) or "both alike"))
-        )
+        words = "not recorded in {} (profile_memory)" if sides else "of other devices in base and in new{}"
+        lines.append(say(f"peak memory: {words}", text(" and ".join(sides))))
     return lines

@@ -22,7 +22,7 @@ from stepcrit.model.steps import Step
 ENOUGH_RUNS = 3
 """From so many runs a side on, runs are compared and not steps (methods M.2)."""
 
-IDLE_STEPS = 12
+IDLE_STEPS = 5
 """Of more steps so many, evenly spread, are asked why the device is idle."""
 
 
@@ -106,11 +106,16 @@ class Run:
 
     @cached_property
     def peak_bytes(self) -> Mapping[peakmemory.Device, int]:
-        """The most that was allocated in any of the steps, by device; none where that was not recorded."""
+        """The most that was allocated in any of the steps, by (0: the host, 1: a device) and number; none if not recorded."""
         windows = [(s.start_ns, s.end_ns) for s in self.steps]
         peaks = peakmemory.analyze(self.view.trace.memory, windows)
-        known = {device: [one for one in several if one is not None] for device, several in peaks.items()}
-        return {device: max(several) for device, several in known.items() if several}
+        found: dict[peakmemory.Device, int] = {}
+        for (kind, number), several in peaks.items():
+            device = (min(kind, 1), number)  # platforms number their kinds of device differently
+            for peak in several:
+                if peak is not None:
+                    found[device] = max(found.get(device, 0), peak)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

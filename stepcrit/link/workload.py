@@ -26,11 +26,11 @@ from stepcrit.model.trace import RawTrace
 
 _BOOKKEEPING = frozenset(
     {
-        "aten::alias", "aten::as_strided", "aten::chunk", "aten::contiguous", "aten::detach", "aten::detach_", "aten::diagonal",
+        "aten::alias", "aten::as_strided", "aten::chunk", "aten::contiguous", "aten::detach", "aten::detach_", "aten::diagonal", "aten::dim",
         "aten::empty", "aten::empty_like", "aten::empty_permuted", "aten::empty_strided", "aten::expand", "aten::expand_as",
         "aten::flatten", "aten::is_pinned", "aten::lift_fresh", "aten::movedim", "aten::narrow", "aten::new_empty",
         "aten::new_empty_strided", "aten::numpy_T", "aten::permute", "aten::record_stream", "aten::reshape",
-        "aten::_reshape_alias", "aten::resize_", "aten::resolve_conj", "aten::resolve_neg", "aten::select", "aten::set_",
+        "aten::_reshape_alias", "aten::resize_", "aten::result_type", "aten::resolve_conj", "aten::resolve_neg", "aten::select", "aten::set_", "aten::size", "aten::stride",
         "aten::slice", "aten::split", "aten::split_with_sizes", "aten::squeeze", "aten::squeeze_", "aten::t", "aten::t_",
         "aten::to", "aten::transpose", "aten::transpose_", "aten::unbind", "aten::unflatten", "aten::unfold", "aten::unsqueeze",
         "aten::unsqueeze_", "aten::_unsafe_view", "aten::view", "aten::view_as", "aten::view_as_complex", "aten::view_as_real",

@@ -138,6 +138,38 @@ def test_one_side_may_be_stdin() -> None:
     assert json.loads(done.stdout)["data"]["conclusion"] == "improvement"
 
 
+def test_where_recording_differed_host_time_is_one_row_and_the_tables_still_add_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stacks, plain = (str(RECORDED / f"accumulation_{word}.json.gz") for word in ("stacks", "update"))
+    assert run(["diff", stacks, plain, "--format", "csv"]) == 0
+    blocks = capsys.readouterr().out.split("\n\n")
+    for name in ("where_the_difference_is", "by_class"):
+        (table,) = [block for block in blocks if block.split("\n")[1].startswith(name)]
+        header, *rows = table.strip().split("\n")
+        assert [row.split(",")[1] for row in rows] == ["(host time and gaps: not comparable)"]
+        assert "delta_ns" in header
+    data = data_of(capsys, stacks, plain)
+    assert (data["conclusion"], data["hypotheses"]) == ("recorded differently", [])
+
+
+def test_few_steps_have_no_interval(job: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diff", job["base"], job["short"], "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["data"]["periods"]["interval"] is None
+    assert [one["why"] for one in answer["unknown"] if one["path"] == "periods.interval"] != []
+    assert run(["diff", job["base"], job["short"]]) == 0
+    assert "95 %" not in capsys.readouterr().out
+
+
+def test_keys_of_one_name_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (str(RECORDED / f"op_halved_{word}.json.gz") for word in ("before", "after"))
+    assert run(["diff", before, after, "--format", "md"]) == 0
+    shown = capsys.readouterr().out
+    assert "aten::lgamma 1048576, 1048576" in shown
+    assert "aten::lgamma 524288, 524288" in shown
+
+
 # --- predictions -------------------------------------------------------------------------------
 
 
