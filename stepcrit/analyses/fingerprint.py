@@ -27,9 +27,6 @@ from stepcrit.model.section import Sentence, Unit, Value
 from stepcrit.model.steps import Step, Steps
 from stepcrit.model.trace import RawTrace
 
-SLIM_KEY = "stepcritSlim"
-"""The header key of a trace that was made small."""
-
 _Told: TypeAlias = str | None
 """In words; None where one side does not tell."""
 
@@ -63,7 +60,7 @@ class Fingerprint:
         step_count: steps that the work was counted over.
         work: how often each kind of work is done in a step.
         has_shapes, has_dtypes: whether operators carry them.
-        is_slim: whether the trace was made small.
+        slim: what slimming left of the trace, in a word; "" where it was not slimmed.
     """
 
     capture: Mapping[str, bool | None]
@@ -81,7 +78,7 @@ class Fingerprint:
     work: Mapping[WorkKey, Times]
     has_shapes: bool
     has_dtypes: bool
-    is_slim: bool
+    slim: str
 
     @property
     def flops(self) -> int | None:
@@ -142,7 +139,7 @@ def fingerprint(trace: RawTrace, links: Links, steps: Steps) -> Fingerprint:
         work=work,
         has_shapes=has_shapes,
         has_dtypes=has_dtypes,
-        is_slim=SLIM_KEY in meta.header_keys,
+        slim="" if meta.slim is None else meta.slim.level,
     )
 
 
@@ -157,7 +154,7 @@ def counted_steps(steps: Steps) -> tuple[Step, ...]:
 def _capture(trace: RawTrace) -> dict[str, bool | None]:
     """What was recorded: by the events themselves, else by the options of the header.
 
-    What is not there was not recorded, but in a trace that was made small: there it may have been left out.
+    What is not there was not recorded, but in a trace that was slimmed: there stacks may have been left out.
     """
     events, options = trace.events, trace.meta.options
     seen = {
@@ -170,8 +167,11 @@ def _capture(trace: RawTrace) -> dict[str, bool | None]:
         "host activities": bool(events.is_kind(*HOST_KINDS).any()),
         "device activities": bool(events.is_kind(*DEVICE_KINDS).any()),
     }
-    may_lack = SLIM_KEY in trace.meta.header_keys
-    left_out = {"with_stack", "profile_memory", "with_modules"} if may_lack else set()
+    slim = trace.meta.slim
+    may_lack = (
+        slim is not None and not slim.stacks and not options
+    )  # a writer that tells options tells all that were on
+    left_out = {"with_stack", "with_modules"} if may_lack else set()
     return {
         key: True if found or key in options else None if key in left_out else False
         for key, found in seen.items()
@@ -313,8 +313,8 @@ def _notes(base: Fingerprint, new: Fingerprint) -> list[Difference]:
     if base.step_count != new.step_count:
         counts = [str(base.step_count), str(new.step_count)]
         found.append(Difference(Level.NOTE, "steps", _both("steps that count", *counts)))
-    if base.is_slim != new.is_slim:
-        words = ["made small" if one.is_slim else "as recorded" for one in (base, new)]
+    if base.slim != new.slim:
+        words = [f"slimmed ({one.slim})" if one.slim else "as recorded" for one in (base, new)]
         found.append(Difference(Level.NOTE, "slim", _both("the trace is", *words)))
     return found
 

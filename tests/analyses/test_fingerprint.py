@@ -17,11 +17,15 @@ from stepcrit.analyses.fingerprint import (
     work_changes,
 )
 from stepcrit.link.workload import NEVER, Times, WorkKey
+from stepcrit.model.slim import SlimMark
 from stepcrit.model.trace import Device
 from stepcrit.session import Options, Trace
 from tests.builders import Event, event, trace
 
 HOST, QUEUE = (1, 1), (0, 7)
+SLIM = SlimMark(
+    stacks=False, anonymous=False, steps_of=4, first_step="", last_step="", first_ns=0, dialect=()
+)
 MM = {"Input Dims": [[8, 16], [16, 4]], "Input type": ["float", "float"]}
 
 
@@ -74,7 +78,7 @@ def test_a_recording_is_like_itself() -> None:
         ({"rank": 1}, "rank", Level.CONFIGURATION),
         ({"backend": "gloo"}, "backend", Level.CONFIGURATION),
         ({"versions": {"cuda_runtime_version": "13000"}}, "version.cuda_runtime_version", Level.NOTE),
-        ({"header_keys": ("stepcritSlim",)}, "slim", Level.NOTE),
+        ({"slim": SLIM, "options": frozenset({"record_shapes"})}, "slim", Level.NOTE),
         ({"world_size": -1}, "world_size?", Level.CONFIGURATION),
         ({"devices": ()}, "devices?", Level.CONFIGURATION),
         ({"backend": ""}, "backend?", Level.CONFIGURATION),
@@ -100,11 +104,19 @@ def test_each_thing_that_must_be_equal_is_told_from_both_sides(
     assert _words(back).split(": ")[1] == f"{other.removesuffix(' in new')} in base, {mine} in new"
 
 
-def test_a_trace_made_small_may_have_lost_its_stacks() -> None:
-    base, slim = _taken(options=frozenset({"with_stack"})), _taken(header_keys=("stepcritSlim",))
-    assert _codes(differences(base, slim))[0] == "capture.with_stack?"
-    kept = _taken(header_keys=("stepcritSlim",), options=frozenset({"with_stack", "profile_memory"}))
-    assert _codes(differences(_taken(options=frozenset({"with_stack", "profile_memory"})), kept)) == [
+def test_a_trace_that_was_slimmed_may_have_lost_its_stacks() -> None:
+    stacks = frozenset({"with_stack"})
+    assert _codes(differences(_taken(options=stacks), _taken(slim=SLIM))) == [
+        "capture.with_stack?", "capture.with_modules?", "slim",
+    ]  # fmt: skip
+    assert _codes(differences(_taken(options=stacks), _taken(slim=SLIM, options=stacks))) == ["slim"]
+    # A writer that tells other options would have told this one; and where stacks were kept, none were there.
+    other = _taken(slim=SLIM, options=frozenset({"with_flops"}))
+    assert "capture.with_stack" in _codes(differences(_taken(options=stacks), other))
+    kept = _taken(slim=replace(SLIM, stacks=True))
+    assert _codes(differences(_taken(options=stacks), kept)) == ["capture.with_stack", "slim"]
+    assert _codes(differences(_taken(slim=SLIM), kept)) == [
+        "capture.with_stack?",
         "capture.with_modules?",
         "slim",
     ]

@@ -12,6 +12,7 @@ from stepcrit.analyses.statistics import Call
 from stepcrit.answers.compared import Conclusion, compared
 from stepcrit.answers.diff import document
 from stepcrit.answers.diffdata import diff_data
+from stepcrit.cli.main import run
 from stepcrit.report.write import RENDERERS, render
 from stepcrit.session import load
 
@@ -102,3 +103,20 @@ def test_every_format_writes_every_pair_the_same_twice(views: dict[str, Any], pa
 
 def test_calls_that_are_verdicts_are_those_that_the_exit_code_knows() -> None:
     assert {str(call) for call in Call} <= {str(conclusion) for conclusion in Conclusion}
+
+
+@pytest.mark.parametrize(
+    "name", ["simulated/ddp_tail.rank0", "recorded/accumulation_stacks", "recorded/accumulation_update"]
+)
+def test_a_trace_and_what_slim_makes_of_it_differ_in_no_number(
+    views: dict[str, Any], name: str, tmp_path: Path
+) -> None:
+    small = tmp_path / "small.json.gz"
+    assert run(["slim", str(FIXTURES / f"{name}.json.gz"), "--steps", "all", "-o", str(small)]) == 0
+    data = diff_data(compared([views[name]], [load(small).view()]))
+    assert {key["delta_ns"] for key in data["path"]["keys"]} == {0}
+    assert {key["own_delta_ns"] or 0 for key in data["path"]["keys"]} == {0}
+    assert data["matched"]["work"] == []
+    assert data["device"]["base"] == data["device"]["new"]
+    assert data["peak_memory"]["base"] == data["peak_memory"]["new"]
+    assert {one["code"] for one in data["matched"]["differences"] if one["is_known"]} == {"slim"}
