@@ -12,7 +12,7 @@ from typing import Any
 from stepcrit.analyses import peakmemory
 from stepcrit.analyses.idle import DEPENDENCY, DEVICE_SIDE, LATENCY, NOT_ASKED, ORPHAN, STREAM_GAP, TAIL
 from stepcrit.answers.measured import Measured
-from stepcrit.errors import UsageError, quoted
+from stepcrit.errors import InputError, UsageError, quoted
 from stepcrit.graph.change import parse_change
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.config import Amount, Kind
@@ -248,7 +248,10 @@ def _if_changed(word: str) -> Read:
     def read(step: Measured) -> Reading:
         try:
             return Reading(step.after(selector, factor))
-        except UsageError as error:  # nothing in this trace is selected
+        except (
+            UsageError,
+            InputError,
+        ) as error:  # nothing in this trace is selected, or it cannot be replayed
             return unknown(error.what)
 
     return read

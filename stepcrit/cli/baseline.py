@@ -88,15 +88,17 @@ class AtRef:
         """`REF:PATH`."""
         return self.commit.name(self.commit.repository.path_of(path))
 
-    def config(self, source: str | None) -> Config | None:
-        """The configuration at the ref: of the same name as here, else of either name.
+    def config(self, named: str | None) -> Config | None:
+        """The configuration at the ref: the file that was named, else the one that would be found here.
+
+        What this tree has does not matter: it must not choose among those of the ref.
 
         Raises:
             StepcritError: it is there and cannot be read.
         """
         from stepcrit.ingest.config import LARGEST_CONFIG  # noqa: PLC0415 - msgspec loads here
 
-        for name in dict.fromkeys((source or CONFIG, CONFIG, PYPROJECT)):
+        for name in (named,) if named else (CONFIG, PYPROJECT):
             inside = self.commit.repository.path_of(name)
             if self.commit.has(inside):
                 data = self.commit.read(inside, LARGEST_CONFIG).getvalue()

@@ -11,7 +11,7 @@ from stepcrit.cli.baseline import AtRef, Folder, baseline_of
 from stepcrit.cli.config import CONFIG, project_config
 from stepcrit.cli.lookup import files_like, is_like
 from stepcrit.cli.watched import stale, too_large
-from stepcrit.errors import InternalError, NotFoundInputError, StepcritError, UsageError, quoted
+from stepcrit.errors import ConfigError, InternalError, NotFoundInputError, StepcritError, UsageError, quoted
 from stepcrit.model.checked import Checked, CheckedTrace, Effect, Outcome, Place, Remark
 from stepcrit.model.config import Config
 from stepcrit.model.section import Sentence, Unit, Value
@@ -128,7 +128,7 @@ def _chosen(asked: Asked, own: Config | None, base: Folder | AtRef | None) -> Ru
     mine = Ruled(own or Config(""), own, base)
     if not isinstance(base, AtRef) or asked.is_trusted:
         return mine
-    theirs = base.config(own.source if own else None)
+    theirs = base.config(asked.config)
     ref = Value(base.commit.ref, Unit.NAME)
     if theirs is None:
         if own is None:
@@ -225,7 +225,12 @@ def _judged(path: str, rules: Ruled, options: Options) -> CheckedTrace:
     except StepcritError as error:
         return refused(shown, error.code, _told(error), remarks)
     against, said = _against(path, rules, options)
-    return check_trace(shown, rules_for(rules.config, shown), now, against, (*remarks, *said))
+    try:
+        return check_trace(shown, rules_for(rules.config, shown), now, against, (*remarks, *said))
+    except (ConfigError, InternalError):
+        raise
+    except StepcritError as error:  # what it holds does not go together
+        return refused(shown, error.code, _told(error), (*remarks, *said))
 
 
 def _against(path: str, rules: Ruled, options: Options) -> tuple[Against, list[Remark]]:

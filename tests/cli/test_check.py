@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
 import shlex
@@ -34,6 +35,31 @@ def test_the_same_bytes_pass_without_any_rule_of_noise(project: Project) -> None
     assert f"pass {TRACE}: 11 budgets, the baseline's bytes" in project.check(*MAIN, code=0)
     shown = project.check(*MAIN, "--show-passed", code=0)
     assert "the same bytes as the baseline: nothing can have changed" in shown
+
+
+def test_the_same_events_in_other_bytes_differ_by_nothing(project: Project) -> None:
+    project.start({TRACE: job(SCATTERED, syncs=1, copied=64)})
+    project.write({TRACE: gzip.compress(gzip.decompress(job(SCATTERED, syncs=1, copied=64)), 1)})
+    assert "the baseline's bytes" not in project.check(*MAIN, code=0)
+    (trace,) = project.data(*MAIN)["traces"]
+    assert {row["outcome"] for row in trace["rows"]} == {"pass"}
+    assert all(row["value"] == row["base"] for row in trace["rows"])
+
+
+def test_what_grew_one_way_shrank_the_other_way(project: Project) -> None:
+    one, other = job(SCATTERED, syncs=1), job((1300,) * 6, launches=3)
+    found = []
+    for before, after in ((one, other), (other, one)):
+        project.write({TRACE: after, f"before/{TRACE}": before})
+        rows = {r["metric"]: r for r in project.data(TRACE, "--base", "./before")["traces"][0]["rows"]}
+        found.append({name: row["value"] - row["base"] for name, row in rows.items()})
+        grew, shrank = ("fail", "improved") if before == one else ("improved", "fail")
+        assert [rows[name]["outcome"] for name in ("step_time", "kernel_launches", "host_syncs")] == [
+            grew,
+            grew,
+            shrank,
+        ]
+    assert found[0] == {name: -change for name, change in found[1].items()}
 
 
 def test_the_same_job_recorded_again_passes(project: Project) -> None:

@@ -86,6 +86,20 @@ def test_rules_that_a_change_takes_away_still_count(project: Project) -> None:
     assert "stepcrit.toml differs in this tree" in project.check(*MAIN, code=1)
 
 
+def test_a_change_cannot_choose_among_the_rules_of_the_base(project: Project) -> None:
+    lax = LOOSE.replace("[check]", "[tool.stepcrit.check]").replace("[budget", "[tool.stepcrit.budget")
+    project.start({"pyproject.toml": lax}, STRICT)
+    (project.folder / "stepcrit.toml").unlink()
+    project.write({TRACE: job(syncs=2)})
+    assert "(main:stepcrit.toml:4)" in project.check(*MAIN, code=1)
+
+
+def test_rules_of_a_name_are_those_of_that_name_at_the_base(project: Project) -> None:
+    project.start({"ci/own.toml": STRICT}, LOOSE)
+    project.write({TRACE: job(syncs=2), "ci/own.toml": LOOSE})
+    assert "(main:ci/own.toml:4)" in project.check(*MAIN, "--config", "ci/own.toml", code=1)
+
+
 def test_a_fault_in_either_configuration_is_wrong_use(project: Project) -> None:
     project.start(config=STRICT)
     project.write({"stepcrit.toml": STRICT.replace("max", "mx")})
