@@ -213,7 +213,9 @@ def _trace_section(trace: CheckedTrace, *, show_passed: bool) -> Section:
     rest = len(trace.rows) - len(shown)
     notes = [_remark_words(remark) for remark in trace.remarks] + _reasons(shown)
     if rest:
-        notes.append(say("pass {}{} (--show-passed)", count(rest), text(" others" if shown else "")))
+        notes.append(
+            say("pass {}{} (--show-passed)", count(rest), text(f" {plural(rest, 'other')}" if shown else ""))
+        )
     if trace.explain:
         notes.append(say("explain: {}", text(trace.explain)))
     title = f"{trace.path} · {trace.outcome}" + (f" · vs {trace.baseline}" if trace.baseline else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -176,7 +177,20 @@ def check(asked: Asked, rules: Ruled, options: Options) -> Checked:
     order = [Effect.FAILS, Effect.OPEN, Effect.NONE]
     traces.sort(key=lambda one: (order.index(one.effect), one.path))
     name = rules.base.name if rules.base else ""
-    return Checked(rules.config.source, name, tuple(traces), rules.notes, rules.remarks)
+    return Checked(rules.config.source, name, tuple(traces), (*rules.notes, *_unjudged(rules)), rules.remarks)
+
+
+def _unjudged(rules: Ruled) -> tuple[Sentence, ...]:
+    """That budgets of growth judge nothing, for want of a baseline."""
+    growing = [one for one in rules.config.budgets if one.grow is not None or one.grow_abs is not None]
+    if rules.base is not None or not growing:
+        return ()
+    words = "{} of growth, and there is no baseline: give --base, or [check] base"
+    return (
+        Sentence(
+            words, (Value("1 budget is" if len(growing) == 1 else f"{len(growing)} budgets are", Unit.TEXT),)
+        ),
+    )
 
 
 def _traces(asked: Asked, rules: Ruled, patterns: tuple[str, ...], gone: list[str]) -> list[str]:
@@ -251,7 +265,7 @@ def _against(path: str, rules: Ruled, options: Options) -> tuple[Against, list[R
         told = _told(error)
         what = Sentence(f"the baseline cannot be read: {told.template}", told.values)
         return Against(name=base.name), [Remark(error.code, Outcome.INCONCLUSIVE, effect_of(manner), what)]
-    explain = f"stepcrit diff {base.called(path)} {path}"
+    explain = shlex.join(("stepcrit", "diff", base.called(path), path))
     return Against(side, base.name, explain, manner), []
 
 

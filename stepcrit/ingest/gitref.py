@@ -16,6 +16,7 @@ from stepcrit.errors import (
     AbsentInputError,
     LimitInputError,
     LinkInputError,
+    NoGitError,
     NoRepositoryError,
     NotFoundInputError,
     PointerInputError,
@@ -185,7 +186,7 @@ class Commit:
         return [os.fsdecode(each) for each in out.split(b"\0") if each]
 
     def renamed_from(self, path: str) -> str:
-        """What a file of the work tree was called at this ref, where git finds that it was renamed; else ""."""
+        """What a file of the work tree was called at this ref, where git finds that it was renamed, and soon; else ""."""
         words = (
             "diff-index",
             "-z",
@@ -196,7 +197,10 @@ class Commit:
             "--no-textconv",
         )
         quiet = ("--ignore-submodules=all", self.sha)
-        _, out, _ = self.repository.ask(*words, *quiet, settings=unfiltered(self.repository))
+        try:
+            _, out, _ = self.repository.ask(*words, *quiet, settings=unfiltered(self.repository))
+        except NoGitError:  # it compares many files, and this is no more than a hint
+            return ""
         fields = [os.fsdecode(each) for each in out.split(b"\0")]
         return next((old for old, new in zip(fields[1::3], fields[2::3], strict=False) if new == path), "")
 

@@ -182,7 +182,7 @@ def test_a_limit_is_exact_and_its_line_is_told(project: Project) -> None:
     said = project.check(code=1)
     assert "fail host_syncs 2 – at most 1" in said
     assert "fail host_syncs: over what is allowed (stepcrit.toml:4)" in said
-    assert "pass 1 others" in said
+    assert "pass 1 other (--show-passed)" in said
 
 
 @pytest.mark.parametrize(
@@ -438,6 +438,20 @@ def test_the_example_of_readme_can_be_meant() -> None:
     config = parse_config(example.encode(), "stepcrit.toml")
     check_metrics(config)
     assert len(config.budgets) == 4
+
+
+def test_budgets_of_growth_without_a_baseline_are_told_to_judge_nothing(project: Project) -> None:
+    project.start(config=CONFIG + "[budget.'*']\nstep_time = { grow = '5 %' }\nstreams = { max = 1 }\n")
+    assert "1 budget is of growth, and there is no baseline: give --base" in project.check(code=0)
+    assert "of growth" not in project.check(*MAIN, code=0)
+
+
+def test_the_command_that_explains_can_be_typed_as_it_stands(project: Project) -> None:
+    project.start({"traces/b c.json.gz": job()})
+    project.write({"traces/b c.json.gz": job(launches=3)})
+    assert "explain: stepcrit diff 'main:traces/b c.json.gz' 'traces/b c.json.gz'" in project.check(
+        *MAIN, code=1
+    )
 
 
 def test_a_trace_that_is_too_large_fails(project: Project) -> None:

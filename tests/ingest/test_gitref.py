@@ -165,6 +165,21 @@ def test_a_path_that_was_renamed_is_said_to_have_been(repo: Path) -> None:
     assert caught.value.do == "compare with main:traces/b.json"
 
 
+def test_a_search_for_renames_that_takes_long_is_given_up(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = repository(str(repo)).commit("main")
+    really = gitrun.subprocess.run
+
+    def run(command: list[str], **how: object) -> object:
+        if "diff-index" in command:
+            raise subprocess.TimeoutExpired(command, 1)
+        return really(command, **how)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(gitrun.subprocess, "run", run)
+    assert at.renamed_from("traces/c.json") == ""
+
+
 def test_a_pointer_of_lfs_is_no_trace(repo: Path) -> None:
     with pytest.raises(PointerInputError) as caught:
         repository(str(repo)).commit("main").read("lfs.gz")

@@ -25,6 +25,7 @@ from stepcrit.cli.main import app, run
 from stepcrit.errors import ForeignInputError
 from stepcrit.report.html import fragment
 from stepcrit.report.safe import visible
+from tests.ingest.gitmade import commit, new_repository, run_git
 from tests.report.hostile import Tags
 from tests.security.hostile_trace import CONTROLLING, WANTING, HostileTrace, hostile_trace
 
@@ -335,6 +336,52 @@ def test_a_hostile_configuration_is_told_harmlessly(
 ) -> None:
     Path("stepcrit.toml").write_bytes(toml)
     said(capsys, place.argv("whatif --shrink OP=0.5"), 2)
+
+
+HOSTILE = json.dumps(TYPED.replace("\udcff", ""))  # as a string of TOML
+BUDGETS = (
+    f"[budget.'*']\n{HOSTILE} = {{ max = 1 }}", f"[budget.'*']\nstreams = {{ max = {HOSTILE} }}", f"[budget.'*']\nstreams = {HOSTILE}",
+    f"[budget.{HOSTILE}]\nstreams = {{ max = 1 }}\n[budget.'*']\nx = 1", f"{HOSTILE} = 1", f"[check]\n{HOSTILE} = 1", f"[watch]\n{HOSTILE} = 1",
+    f"[check]\nsteps = {HOSTILE}", f"[check]\nbase = {HOSTILE}", "[budget.'*']\n'critical{class=\u202e}' = { max = 1 }",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("toml", BUDGETS)
+def test_hostile_budgets_are_refused_harmlessly(
+    place: Place, toml: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("stepcrit.toml").write_text(toml, encoding="utf-8")
+    out, err = said(capsys, place.argv("check TRACE"), 2)
+    assert out == ""
+    check_unbroken(err)
+
+
+def test_hostile_words_of_a_repository_act_in_no_format(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names of traces, of code and of operators; in the tree, at the base, new, gone, stale and unreadable."""
+    word = "x\x1b]0;t\x07\u202e%0A\n::error::u ##[v]"
+    here = new_repository(place.folder)
+    trace = place.trace.content
+    files = {f"{word}/{name}.json": trace for name in ("same", "gone", "other", "cut")}
+    operator = json.dumps(f"critical{{op={place.trace.op}}}".encode("utf-8", "ignore").decode())
+    toml = f"""[check]\ntraces = ["**/*.json"]\n[watch]\n"*" = ["**/*.py"]\n[budget."*"]\n{operator} = {{ max = 0 }}\n"""
+    commit(here, {**files, f"{word}.py": b"1", "stepcrit.toml": toml.encode()})
+    run_git(here, "branch", "base")
+    commit(
+        here,
+        {
+            f"{word}.py": b"2",
+            f"{word}/cut.json": trace[:-9],
+            f"{word}/new.json": trace,
+            f"{word}/other.json": b"{}",
+        },
+    )
+    Path(word, "gone.json").unlink()
+    Path("stepcrit.toml").write_text(toml + "\n[budget.x]\n", encoding="utf-8")
+    for fmt, check in FORMATS.items():
+        check(said(capsys, ["check", "--base", "base", "--show-passed", "--format", fmt], 1)[0])
+    said(capsys, ["check", "--base", "base"], 1)
 
 
 def test_a_trace_that_was_found_is_named_harmlessly(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
