@@ -16,6 +16,7 @@ from stepcrit.cli.options import (
     OptimizerRegexOpt,
     OutputOpt,
     StepRegexOpt,
+    TimingsOpt,
     session_options,
 )
 from stepcrit.cli.output import emit
@@ -69,6 +70,7 @@ def check(
     fmt: FormatOpt = None,
     as_json: JsonOpt = False,
     output: OutputOpt = None,
+    timings: TimingsOpt = False,
 ) -> None:
     """Do my committed traces keep their budgets, and the step its length.
 
@@ -87,6 +89,7 @@ def check(
         optimizer_regex=optimizer_regex,
         limits=limit,
         classes=classes,
+        timings=timings,
     )
     rules = judging.ruled(asked)
     if tighten:

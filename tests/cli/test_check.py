@@ -454,6 +454,13 @@ def test_the_command_that_explains_can_be_typed_as_it_stands(project: Project) -
     )
 
 
+def test_it_tells_where_its_time_went(project: Project) -> None:
+    project.start()
+    run(["check", *MAIN, "--timings"])
+    err = project.capsys.readouterr().err
+    assert [line.split()[0] for line in err.splitlines()][-1] == "all"
+
+
 def test_a_trace_that_is_too_large_fails(project: Project) -> None:
     project.start(config=CONFIG + "max_trace_size = '100 B'\n")
     assert "at most 100 B are allowed: make it smaller with stepcrit slim (C107)" in project.check(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stepcrit.cli.main import run
 from tests.cli.checking import CONFIG, TRACE, Project, made
 from tests.cli.jobs import job
 from tests.ingest.gitmade import commit, run_git
@@ -166,6 +167,34 @@ def test_a_repaired_trace_does_not_pass_though_its_budgets_are_kept(project: Pro
     said = project.check("--base", "", code=4)
     assert "the trace is partial or was repaired: 12 × unescaped backslash" in said
     assert "(C101)" in said
+
+
+def slimmed(project: Project, trace: bytes) -> bytes:
+    """The trace made small by the command for it."""
+    project.write({"whole.json.gz": trace})
+    assert run(["slim", "whole.json.gz", "-o", "small.json.gz"]) == 0
+    project.capsys.readouterr()
+    small = (project.folder / "small.json.gz").read_bytes()
+    for name in ("whole.json.gz", "small.json.gz"):
+        (project.folder / name).unlink()
+    return small
+
+
+def test_a_trace_that_was_made_small_is_as_the_one_it_was_made_of(project: Project) -> None:
+    whole = job((1000, 1010, 990, 1005, 1000, 995), syncs=1, copied=64, device="NVIDIA H100 80GB HBM3")
+    project.start({TRACE: whole})
+    project.write({TRACE: slimmed(project, whole)})
+    project.check(*MAIN, code=0)
+    (trace,) = project.data(*MAIN)["traces"]
+    assert trace["rows"]
+    assert all(row["value"] == row["base"] for row in trace["rows"])
+
+
+def test_making_a_damaged_trace_small_does_not_heal_it(project: Project) -> None:
+    project.start(config=STRICT)
+    text = gzip.decompress(job()).replace(b'"gemm_kernel"', b'"gemm\\kernel"')
+    project.write({TRACE: slimmed(project, gzip.compress(text))})
+    assert "(C101)" in project.check("--base", "", code=4)
 
 
 def test_a_damaged_baseline_is_no_baseline(project: Project) -> None:
