@@ -8,8 +8,9 @@ from fuzzing.asking import CONFIG_AND_WORDS
 from fuzzing.judge import Target
 from fuzzing.reading import PACKED, READER
 from fuzzing.sinks import SINKS
+from fuzzing.slimming import SLIM
 from fuzzing.twins import KERNELS
 
 TARGETS: dict[str, Target] = {
-    target.name: target for target in (READER, PACKED, KERNELS, ANSWERS, SINKS, CONFIG_AND_WORDS, ARGV)
+    target.name: target for target in (READER, PACKED, KERNELS, ANSWERS, SINKS, CONFIG_AND_WORDS, ARGV, SLIM)
 }

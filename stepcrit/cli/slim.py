@@ -205,7 +205,7 @@ def report(slimmed: Slimmed, target: str) -> str:
     mark, (asked, stay) = slimmed.mark, slimmed.steps
     before, after = slimmed.before, slimmed.after
     steps = mark.first_step if asked == 1 else f"{mark.first_step} to {mark.last_step}"
-    opening = ", and the one before" if stay > asked else ""
+    opening = {0: "", 1: ", and the one before"}.get(stay - asked, f", and {stay - asked} before")
     lines = [
         f"slim   {safe_text(slimmed.source)} -> {safe_text(target)}",
         f"steps  {safe_text(steps)} ({asked} of {mark.steps_of}{opening}): {slimmed.why}",

@@ -100,7 +100,8 @@ def build_tables(collected: RowCollector, marked_ns: int | None = None) -> Table
     _drop_lost_starts(rows, collected.dropped)
     whole = bool(len(rows["start"])) and not ((rows["start"] % 1000).any() or (rows["end"] % 1000).any())
     first_ns = _first_ns(rows, flows, memory)
-    if marked_ns is not None and marked_ns <= first_ns:
+    is_empty = not any(map(len, (rows["start"], flows["time"], memory["time"])))
+    if marked_ns is not None and (is_empty or marked_ns <= first_ns):
         first_ns = marked_ns
     _sort(rows, first_ns)
     placement = place(

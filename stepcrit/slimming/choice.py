@@ -64,14 +64,29 @@ def choose(trace: Trace, asked: str | None) -> Choice:
     """
     steps = trace.steps
     low, high, why = _bounds(steps, asked, is_slim=trace.meta.slim is not None)
-    is_all = low <= 1 and high == len(steps) - 1
-    start = -(2**62) if low <= 1 else steps[low - 1].host_start_ns
+    opening = _opening(steps, low)
+    is_all = opening == 0 and high == len(steps) - 1
+    start = -(2**62) if opening == 0 else steps[opening].host_start_ns
     end = 2**62 if high == len(steps) - 1 else _end(steps[high])
     gone = np.empty(0, np.int64)
     if not is_all:
-        kept = _kept(trace.raw.events, trace.links, (start, end), steps[max(low - 1, 0) : high + 1])
+        kept = _kept(trace.raw.events, trace.links, (start, end), steps[opening : high + 1])
+        # A launch in flight lies in its update, which would pass for one more step.
+        earlier = [s.update for s in steps[:opening] if s.update != NONE]
+        kept[earlier if steps.source == "optimizer" else []] = False
         gone = np.sort(trace.raw.events.order[~kept])
-    return Choice(steps[low], steps[high], high - max(low - 1, 0) + 1, is_all, why, gone, (start, end))
+    return Choice(steps[low], steps[high], high - opening + 1, is_all, why, gone, (start, end))
+
+
+def _opening(steps: Steps, low: int) -> int:
+    """The step whose boundary opens the first one that was asked for.
+
+    One that ends when the step before it does has its boundary from there, and so needs that one as well.
+    """
+    opening = max(low - 1, 0)
+    while opening and not steps[opening].elapsed_ns:
+        opening -= 1
+    return opening
 
 
 def _end(step: Step) -> int:

@@ -13,7 +13,8 @@ import msgspec
 
 from stepcrit.ingest.columns import label
 from stepcrit.ingest.dialect import meaning_of
-from stepcrit.ingest.times import to_ns
+from stepcrit.ingest.rows import Event
+from stepcrit.ingest.times import MAX_NS, MIN_NS, to_ns
 from stepcrit.model.events import Side
 from stepcrit.slimming import vocabulary as known
 from stepcrit.slimming.metadata import label_args
@@ -32,11 +33,15 @@ from stepcrit.slimming.values import (
 )
 
 _ABSENT = b""
-_STRAY = b"null"
+_STRAY, _UNREADABLE = b"null", b'{"ph":[]}'
+"""What stays of an element that is no event, and of an event that the reader cannot use: it counts both."""
+
 _TIME = re.compile(rb'"?\s*[-+]?\d{1,30}(?:\.\d*)?(?:[eE][-+]?\d{1,3})?\s*"?|null')
 _SCALAR = re.compile(rb"-?\d[\d.eE+-]*|null")
 _LETTER = re.compile(rb'"[a-z]"')
 _RANGES = frozenset({"user_annotation", "gpu_user_annotation", "gpu_user_Annotation", "collective_comm"})
+
+_ROWS, _ARROWS, _INSTANTS = frozenset("XBE"), frozenset("sf"), frozenset("iIR")
 
 PYTHON = "python_function"
 
@@ -76,6 +81,7 @@ class EventWriter:
         self.left_out: Counter[str] = Counter()
         self._keeping, self._tokens, self._names, self._tracks = keeping, tokens, names, tracks
         self._rules: Mapping[str, Rule] = rules(tokens, names, stacks=keeping.stacks)
+        self._reader = msgspec.json.Decoder(Event)
         self._members = msgspec.json.Decoder(dict[str, msgspec.Raw])
         self._labels: set[bytes] = set()
         self._name_texts: dict[tuple[str, bytes], bytes] = {}
@@ -84,9 +90,10 @@ class EventWriter:
     def write(self, raw: bytes) -> bytes | None:
         """The text of an event that stays, None for one that does not."""
         try:
-            event = {key: bytes(value) for key, value in self._members.decode(raw).items()}
+            self._reader.decode(raw)
         except (msgspec.DecodeError, RecursionError):
-            return _STRAY  # no object: the slimmed trace has one that is none too
+            return _UNREADABLE if raw[:1] == b"{" else _STRAY
+        event = {key: bytes(value) for key, value in self._members.decode(raw).items()}
         phase = text_of(event.get("ph", _ABSENT))
         cat = text_of(event.get("cat", _ABSENT)) or ""
         why = self._why_not(phase, cat, event)
@@ -97,13 +104,13 @@ class EventWriter:
 
     def _why_not(self, phase: str | None, cat: str, event: Fields) -> str:
         """What an event is that no analysis reads, "" for others."""
-        if phase is None or phase in "XBE":
+        if phase in _ROWS:
             return "Python frames" if cat == PYTHON and not self._keeping.stacks else ""
-        if phase in "sf":
-            return (
-                "" if self._keeping.flows and self._keeping.has(event.get("ts", _ABSENT)) else "flow arrows"
-            )
-        if phase in "iIR":
+        if phase in _ARROWS:
+            ts = event.get("ts", _ABSENT)
+            is_read = self._keeping.has(ts) if self._keeping.flows else not _is_time(ts)
+            return "" if is_read else "flow arrows"  # a time that cannot be read is a loss that is counted
+        if phase in _INSTANTS:
             is_read = text_of(event.get("name", _ABSENT)) in known.INSTANTS
             return "" if is_read and self._keeping.has(event.get("ts", _ABSENT)) else "instants"
         is_label = phase == "M" and text_of(event.get("name", _ABSENT)) in known.METADATA
@@ -112,7 +119,7 @@ class EventWriter:
     def _event(self, phase: str | None, cat: str, event: Fields) -> bytes:
         """An event that is no label."""
         parts = (
-            (b'"ph":', _checked(event.get("ph", _ABSENT), lambda text: text in known.PHASES)),
+            (b'"ph":', event["ph"]),
             (b'"cat":', self._word(event.get("cat", _ABSENT), lambda text: text in known.CATS, "category")),
             (b'"name":', self._name(phase, cat, event.get("name", _ABSENT))),
             (b"", self._place(event)),
@@ -137,7 +144,7 @@ class EventWriter:
         key = (cat, raw)
         if key not in self._name_texts:
             text = text_of(raw) or ""
-            clean = text if phase in ("i", "I", "R") else self._treated(cat, text)
+            clean = text if phase in _INSTANTS else self._treated(cat, text)
             self._name_texts[key] = raw if clean == text else msgspec.json.encode(clean)
         return self._name_texts[key]
 
@@ -238,13 +245,6 @@ def _as_written(raw: bytes, was: str | None, renumbered: Callable[[str], int | s
     return raw if str(now) == was else msgspec.json.encode(now)
 
 
-def _checked(raw: bytes, is_known: Callable[[str], bool]) -> bytes:
-    """A word of a vocabulary, else a mark that it was none."""
-    if raw[:1] != b'"':
-        return _scalar(raw)
-    return raw if is_known(text_of(raw) or "") else UNUSABLE_TEXT
-
-
 def _letter(raw: bytes) -> bytes:
     """A letter that tells how an arrow is bound; of another value nothing stays."""
     return raw if _LETTER.fullmatch(raw) else b""
@@ -253,6 +253,12 @@ def _letter(raw: bytes) -> bytes:
 def _scalar(raw: bytes) -> bytes:
     """A number or null, else something as unusable as what was there."""
     return raw if not raw or _SCALAR.fullmatch(raw) else UNUSABLE
+
+
+def _is_time(raw: bytes) -> bool:
+    """Whether the reader can use a time."""
+    at = to_ns(raw)
+    return at is not None and MIN_NS <= at <= MAX_NS
 
 
 def _time(raw: bytes) -> bytes:

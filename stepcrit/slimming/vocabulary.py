@@ -11,8 +11,6 @@ from stepcrit.ingest.dialect import CATEGORIES, OTHER_CATEGORIES
 
 CATS = frozenset(CATEGORIES) | OTHER_CATEGORIES | {""}
 
-PHASES = frozenset("XBEiIRsftMCbnecPNOD")
-
 HEADER_NUMBERS = frozenset(
     {
         "schemaVersion", "baseTimeNanoseconds", "record_shapes", "with_stack", "profile_memory", "with_flops",

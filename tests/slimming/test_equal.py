@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +57,72 @@ def test_a_step_that_stays_is_made_of_the_same(name: str, which: str, tmp_path: 
     assert part.after.file_bytes < slimmed(source, steps="all").after.file_bytes
     after.write_bytes(part.data)
     assert step_facts(after, label) == step_facts(source, label)
+
+
+def loop(*more: dict[str, Any]) -> dict[str, Any]:
+    """Five steps of 100 µs; in each an operator launches a kernel that runs at once."""
+    rows = list(more)
+    for i in range(5):
+        t = 100 * i
+        rows += [
+            row("user_annotation", f"ProfilerStep#{i}", (t, t + 100)),
+            row("cpu_op", "aten::mm", (t + 5, t + 30)),
+            row("cuda_runtime", "cudaLaunchKernel", (t + 10, t + 15), correlation=i + 1),
+            row("kernel", "gemm", (t + 20, t + 60), (0, 7), correlation=i + 1, stream=7),
+        ]
+    return {"schemaVersion": 1, "traceEvents": rows}
+
+
+def late_kernel(launched: int, until: int) -> tuple[dict[str, Any], ...]:
+    """A kernel of another stream that runs on long after its launch."""
+    return (
+        row("cpu_op", "aten::late", (launched - 2, launched + 8)),
+        row("cuda_runtime", "cudaLaunchKernel", (launched, launched + 3), correlation=99),
+        row("kernel", "long", (launched + 5, until), (0, 20), correlation=99, stream=20),
+    )
+
+
+def row(
+    cat: str, name: str, span: tuple[int, int], place: tuple[int, int] = (4100, 4100), **args: int
+) -> dict[str, Any]:
+    ids = {"pid": place[0], "tid": place[1], "args": args}
+    return {"ph": "X", "cat": cat, "name": name, "ts": 1000 + span[0], "dur": span[1] - span[0], **ids}
+
+
+@pytest.mark.parametrize(
+    ("launched", "until", "label", "stay"),
+    [
+        (-50, 330, "ProfilerStep#3", 2),  # in flight when the step begins: its call and operator stay
+        (40, 270, "ProfilerStep#3", 4),  # steps 1 and 2 end with it: step 0 alone tells when
+        (40, 170, "ProfilerStep#2", 3),
+    ],
+)
+def test_what_still_runs_when_a_step_begins_stays_with_all_that_tells_its_beginning(
+    launched: int, until: int, label: str, stay: int, tmp_path: Path
+) -> None:
+    source, after = tmp_path / "before.json", tmp_path / "after.json.gz"
+    source.write_text(json.dumps(loop(*late_kernel(launched, until))), encoding="utf-8")
+    part = slimmed(source, steps=label)
+    assert part.steps == (1, stay)
+    after.write_bytes(part.data)
+    assert step_facts(after, label) == step_facts(source, label)
+    assert slimmed(part.data, steps=label).data == part.data
+    assert any("'aten::late'" in str(one) for one in step_facts(after, label)["work"]) == (until > 300)
+
+
+@pytest.mark.parametrize("name", ["simulated/full_queue_1023", "simulated/host_bound"])
+def test_updates_are_counted_anew_from_the_one_before_those_that_stay(name: str, tmp_path: Path) -> None:
+    """Without ProfilerStep ranges updates are the steps; the device may lag behind by more than one."""
+    text = gzip.decompress((FIXTURES / f"{name}.json.gz").read_bytes()).decode()
+    source, after = tmp_path / "before.json", tmp_path / "after.json.gz"
+    source.write_text(re.sub("ProfilerStep#", "iteration ", text), encoding="utf-8")
+    steps = load(source).steps
+    assert (steps.source, steps[3].label) == ("optimizer", "update 4")
+    part = slimmed(source, steps="4")
+    assert (part.mark.first_step, part.steps) == ("update 4", (1, 2))
+    after.write_bytes(part.data)
+    assert step_facts(after, "update 2") == step_facts(source, "update 4")
+    assert slimmed(part.data, steps="2").data == part.data
 
 
 @pytest.mark.parametrize("steps", ["all", "median", "last:2", None])
