@@ -235,7 +235,7 @@ def report(slimmed: Slimmed, target: str) -> str:
 def _listed(what: str, counts: Mapping[str, int]) -> list[str]:
     """Counts in a line."""
     return (
-        [f"{what}: " + ", ".join(f"{count_text(n)} {name}" for name, n in counts.items())] if counts else []
+        [f"{what}: " + ", ".join(f"{count_text(n)} × {name}" for name, n in counts.items())] if counts else []
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stepcrit.session import load
-from tests.slimming.facts import differing, slimmed, step_facts
+from tests.slimming.facts import answer, differing, slimmed, step_facts
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 WHOLE = (
@@ -57,6 +57,24 @@ def test_a_step_that_stays_is_made_of_the_same(name: str, which: str, tmp_path: 
     assert part.after.file_bytes < slimmed(source, steps="all").after.file_bytes
     after.write_bytes(part.data)
     assert step_facts(after, label) == step_facts(source, label)
+    assert len(load(after).steps) == part.steps[1]
+
+
+NAMELESS = (
+    "boundary", "chosen_step", "elapsed_ns", "latency_ns", "microbatches", "steps", "summed_ns", "device_busy_ns",
+    "overlap", "idle_by_cause_ns", "queue", "operators_total",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_anonymous_trace_has_the_same_numbers_under_other_names(name: str, tmp_path: Path) -> None:
+    source, after = FIXTURES / f"{name}.json.gz", tmp_path / "after.json.gz"
+    after.write_bytes(slimmed(source, steps="all", anonymize=True, stacks=True).data)
+    before, now = (answer(path, ("analyze",), tmp_path / "answer.json")["data"] for path in (source, after))
+    assert {key: now[key] for key in NAMELESS} == {key: before[key] for key in NAMELESS}
+    for part in ("by_class_ns", "by_group_ns", "by_evidence_ns"):
+        assert now["critical_path"][part] == before["critical_path"][part]
+    assert len(now["operators"]) == len(before["operators"])
 
 
 def loop(*more: dict[str, Any]) -> dict[str, Any]:
