@@ -79,6 +79,10 @@ def _command(dice: Random) -> list[str]:
         and dice.random() < 0.95
     ):
         words.append(dice.choice(("good.json", "good.json", "good.json.gz", *PLACES)))
+    if path == ("init",):
+        words += dice.choice(
+            ([], ["good.json"], ["good.json.gz", "-o", "/dev/stdout"], ["*"], [dice.choice(PLACES)])
+        )
     if path == ("schema",):
         words += dice.choice(([], ["config"], ["whatif-rank"], [dice.choice(odd.NAMES)]))
     if path == ("explain",):

@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from stepcrit import kernels
-from stepcrit.cli import analyze, calc, check, critical, demo, diff, doctor, explain, schema, slim, whatif
+from stepcrit.cli import analyze, calc, check, critical, demo, diff, doctor, explain, init, schema, slim, whatif
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text
@@ -51,6 +51,7 @@ app.command("slim")(slim.slim)
 app.add_typer(calc.app, name="calc")
 app.command("demo")(demo.demo)
 app.command("explain")(explain.explain)
+app.command("init")(init.init)
 app.command("schema")(schema.schema)
 COMMANDS = (
     "analyze",
@@ -63,6 +64,7 @@ COMMANDS = (
     "calc",
     "demo",
     "explain",
+    "init",
     "schema",
 )
 

@@ -65,7 +65,7 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("the device", ("overlap", "exposed-comm", "idle", "queue")),
     ("how sure it is", ("claims", "evidence", "trust", "cross-step", "strict", "floors", "device-only")),
     ("the recording", ("doctor", "recording", "slim", "salvage", "limits", "plausibility")),
-    ("the check of committed traces", ("check", "budgets", "metrics", "check-baseline", "ci")),
+    ("the check of committed traces", ("check", "budgets", "metrics", "check-baseline", "init", "ci")),
     ("numbers without a trace", ("calc",)),
     ("output", ("numbers", "formats", "json", "schemas", "exit-codes", "plain-kernels", "performance")),
     ("codes", ("error-codes", "doctor-codes", "finding-codes", "check-codes")),

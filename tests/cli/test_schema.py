@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from stepcrit.answers import critical, data, doctor, rank, room, sure, target, whatif
+from stepcrit.answers import check, critical, data, doctor, rank, room, sure, target, whatif
 from stepcrit.cli.demo import DEMO_TRACE
 from stepcrit.cli.main import COMMANDS, run
 from stepcrit.ingest.config import File
@@ -49,6 +49,28 @@ def faults(answer: Any) -> list[str]:
     """What of an answer nobody declared."""
     found = validator(answer["schema"].split("/")[1]).iter_errors(answer)
     return [f"{'.'.join(map(str, fault.absolute_path))}: {fault.message[:200]}" for fault in found]
+
+
+@pytest.mark.parametrize(
+    "words", ["--base .", "--base . --config c.toml --show-passed", "--base . --config c.toml --tighten"]
+)
+def test_what_check_finds_is_as_declared(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (*FIXTURES[::6], Path(DEMO_TRACE)):
+        Path(path.name).write_bytes(path.read_bytes())
+    if "--tighten" not in words:  # of what is not whole no budget is tightened
+        Path("broken.json.gz").write_bytes(Path(DEMO_TRACE).read_bytes()[:-500])
+        Path("pointer.json").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n")
+    lines = ["[check]", "[watch]", '"*" = ["x.py"]', '[budget."*"]', 'step_time = { max = "1 s", min = "1 ns" }', "host_syncs = { max = 0 }",
+             '"operators[aten::mm].device_ns" = { max = "1 ns", level = "warn" }']  # fmt: skip
+    Path("c.toml").write_text("\n".join(lines), encoding="utf-8")
+    assert run(["check", "*.json*", *words.split(), "--json"]) in (0, 1, 4)
+    answer = json.loads(capsys.readouterr().out)
+    assert faults(answer) == []
+    assert len(answer["data"]["traces"]) == len(FIXTURES[::6]) + (1 if "--tighten" in words else 3)
+    assert bool(answer["data"]["tightened"]) == ("--tighten" in words)
 
 
 def answered(argv: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
@@ -114,6 +136,17 @@ def test_what_is_wrong_with_a_file_is_as_declared(tmp_path: Path, capsys: pytest
     assert faults(answer) == []
 
 
+def test_what_was_done_to_a_slimmed_trace_is_as_declared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slimmed = str(tmp_path / "s.json.gz")
+    assert run(["slim", DEMO_TRACE, "-o", slimmed]) == 0
+    capsys.readouterr()
+    answer = answered(["doctor", slimmed], capsys)
+    assert answer["data"]["slim"]["steps_before"] > 0
+    assert faults(answer) == []
+
+
 @pytest.mark.parametrize("name", DATA)
 def test_a_schema_is_one_and_refuses_a_key_that_nobody_declared(
     name: str, capsys: pytest.CaptureFixture[str]
@@ -166,13 +199,14 @@ def test_every_key_says_what_it_is_and_in_what_unit(name: str) -> None:
 
 def test_every_verb_that_writes_json_has_a_schema() -> None:
     of_verbs = {name.split("-")[0] for name in DATA} - {"prediction"}
-    assert of_verbs | {"demo", "explain", "schema"} == set(COMMANDS)
+    assert of_verbs | {"demo", "explain", "init", "schema", "slim"} == set(COMMANDS)
 
 
 NULLABLE = [
     ("analyze", {**data.NULLS, **dict.fromkeys((*data.DEVICE_PATHS, *data.HOST_PATHS), "")}),
     ("whatif", whatif.NULLS), ("whatif-rank", rank.NULLS), ("whatif-target", target.NULLS), ("whatif-inject", room.NULLS),
     ("critical", critical.NULLS), ("doctor", doctor.NULLS),
+    ("check", check.NULLS),
     ("prediction", {**sure.NULLS, **data.NOT_GIVEN}),
 ]  # fmt: skip
 

@@ -63,6 +63,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("slim",): (),  # its answer is a trace: see below
     ("demo",): ("",),
     ("explain",): ("", "json", "SC200"),
+    ("init",): ("TRACE -o /dev/stdout",),
     ("schema",): ("", "analyze", "config"),
     ("calc", "amdahl"): ("--part TYPED=40ms:2 --of 100ms", "--part =1+1=40ms:2 --part @SUM(1)=1ms:2 --of 100ms"),
     ("calc", "crossover"): ("--a 30s+1.0s --b 0s+1.2s --at 50",),
@@ -71,7 +72,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
 }  # fmt: skip
 """Command -> what is typed behind it. A word in capitals stands for a hostile string."""
 
-PLAIN = ("explain", "schema")
+PLAIN = ("explain", "init", "schema")
 """Commands whose answer is no document: it has one form."""
 
 REFUSED = (
@@ -98,7 +99,7 @@ REFUSED = (
     ("diff TRACE TRACE -o TRACE", 2),
     ("check TYPED", 2), ("check TRACE --config TYPED", 2), ("check TRACE --base TYPED", 2), ("check TRACE --steps TYPED", 2),
     ("check TRACE --base . --junit FOLDER/TYPED/x.xml", 5), ("check TRACE --base . --junit TRACE", 2), ("check TYPED*", 2),
-    ("explain TYPED", 2), ("explain jsonTYPED", 2), ("schema TYPED", 2), ("schema analyze -o FOLDER/TYPED/x", 5),
+    ("explain TYPED", 2), ("explain jsonTYPED", 2), ("schema TYPED", 2), ("init TYPED", 2), ("init TRACE -o FOLDER/TYPED/x", 5), ("init TRACE -o TRACE --force", 2), ("schema analyze -o FOLDER/TYPED/x", 5),
     ("calc TYPED", 2), ("calc amdahl --part TYPED --of 1ms", 2), ("calc amdahl --part a=1ms:TYPED --of 1ms", 2),
     ("calc amdahl --observed TYPED --op-speedup 2", 2), ("calc crossover --a TYPED --b 0s+1s", 2),
     ("calc crossover --a 1s+TYPED --b 0s+1s", 2), ("calc roofline --gemm TYPED --bandwidth 1GB/s --roof 1GFLOP/s", 2),
