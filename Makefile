@@ -11,7 +11,7 @@ SECONDS ?= 300
 FUZZ ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types coverage check bench validate fuzz sanitize golden clean
+.PHONY: help demo test fixtures lint types coverage check bench validate fuzz sanitize golden clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,9 @@ demo: $(VENV)/.run ## set up, install, and analyze the trace shipped with the pa
 test: $(VENV)/.dev ## set up and run the whole test suite
 	$(BIN)/python -m pytest -n 2
 
+fixtures: $(VENV)/.run ## stepcrit check of this project's own traces, by [tool.stepcrit] in pyproject.toml
+	$(BIN)/stepcrit check
+
 lint: $(VENV)/.dev ## style, size budgets, import direction
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -45,7 +48,7 @@ coverage: $(VENV)/.dev ## branch coverage of reading, linking and the graph; fai
 	  --cov=stepcrit.ingest --cov=stepcrit.link --cov=stepcrit.graph --cov-branch \
 	  --cov-report=term:skip-covered --cov-fail-under=95
 
-check: lint types test ## everything CI runs
+check: lint types fixtures test ## everything CI runs
 
 bench: $(VENV)/.dev ## time and memory of load and analyze, as ratios of one run
 	$(BIN)/python scripts/bench.py
