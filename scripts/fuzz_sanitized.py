@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import importlib.util
 import json
 import os
 import secrets
@@ -82,10 +81,6 @@ def _fuzz(options: argparse.Namespace) -> int:
     scan = _sanitized(Path(options.built))
     from fuzzing import twins  # noqa: PLC0415 - after the module that it is to load
 
-    from stepcrit.kernels import _scan  # noqa: PLC0415 - the same
-
-    if _scan is not scan:
-        raise SystemExit("other kernels than the sanitized ones are loaded")
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     began, done = time.monotonic(), 0
@@ -104,17 +99,15 @@ def _fuzz(options: argparse.Namespace) -> int:
 
 
 def _sanitized(folder: Path) -> Any:
-    """Load the kernels that were built with sanitizers in place of the installed ones."""
-    loaded: Any = None
-    for path in folder.glob("stepcrit/kernels/*"):
-        name = f"stepcrit.kernels.{path.name.partition('.')[0]}"
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec and spec.loader:
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module
-            spec.loader.exec_module(module)
-            loaded = module if name.endswith("_scan") else loaded
-    return loaded
+    """Have the kernels that were built with sanitizers loaded instead of the installed ones."""
+    from stepcrit import kernels  # noqa: PLC0415 - in the child only
+
+    kernels.__path__.insert(0, str(folder / "stepcrit" / "kernels"))
+    from stepcrit.kernels import _scan  # noqa: PLC0415 - the same
+
+    if not str(_scan.__file__).startswith(str(folder)):
+        raise SystemExit("other kernels than the sanitized ones are loaded")
+    return _scan
 
 
 def _told(table: int, word: bytes) -> int:

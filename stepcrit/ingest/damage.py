@@ -62,6 +62,16 @@ class DamageLog:
         """Keep the first error: it is raised when too little is left."""
         self.error = self.error or error
 
+    def merge(self, other: DamageLog) -> None:
+        """Take over what another log has that knows no places."""
+        if other.error:
+            self.blame(other.error)
+        for each in other.found:
+            for _ in range(each.count):
+                self.add(each.harm)
+        self.lost_bytes += other.lost_bytes
+        self.lost_input_bytes += other.lost_input_bytes
+
     def has(self, harm: Harm) -> bool:
         """Whether this has been met."""
         return harm in self._by_harm

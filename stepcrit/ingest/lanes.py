@@ -20,6 +20,7 @@ Track = tuple[str, str]
 """pid and tid, as the trace writes them."""
 
 _MAX_STREAM = 2**31  # above it lies 2**32 - 1, which is -1 seen through an unsigned field
+_FEW, _FEW_EACH = 1 << 16, 4
 _STREAM_NAME = re.compile(r"(?:stream )?(\d{1,10})\s*")
 
 
@@ -83,10 +84,22 @@ def place(
 
 def _distinct(side: Int8Array, track: Int32Array, stream: Int64Array) -> tuple[Int64Array, Int64Array]:
     """First row of each combination of side, track and stream, and each row's combination."""
-    streams, stream_code = np.unique(np.where(side == Side.DEVICE, stream, NONE), return_inverse=True)
-    packed = (track.astype(np.int64) * len(streams) + stream_code) * len(Side) + side
-    _, first_rows, combination = np.unique(packed, return_index=True, return_inverse=True)
-    return first_rows, combination
+    on_device = np.flatnonzero(side == Side.DEVICE)
+    streams, stream_code = np.unique(stream[on_device], return_inverse=True)
+    packed = track.astype(np.int64) * (len(streams) + 1)
+    packed[on_device] += stream_code + 1
+    packed = packed * len(Side) + side
+    size = int(packed.max(initial=0)) + 1
+    if size > _FEW_EACH * len(packed) + _FEW:
+        _, first_rows, combination = np.unique(packed, return_index=True, return_inverse=True)
+        return first_rows, combination
+    # By a table of all combinations there may be, where they are few: ten times faster than sorting the rows.
+    first = np.full(size, NONE, np.int64)
+    first[packed[::-1]] = np.arange(len(packed) - 1, -1, -1)  # of several, the last one written stays
+    present = np.flatnonzero(first != NONE)
+    number = np.empty(size, np.int64)
+    number[present] = np.arange(len(present))
+    return first[present], number[packed]
 
 
 def _stream(argument: int, tid: str) -> int:
@@ -118,7 +131,8 @@ def _device_names(
     """
     known = (side == Side.DEVICE) & (ordinal >= 0) & (ordinal < _MAX_STREAM)
     told: dict[str, set[int]] = {}
-    for at, number in np.unique(np.stack((track[known], ordinal[known])), axis=1).T.tolist():
+    pairs = np.unique(track[known] * np.int64(_MAX_STREAM) + ordinal[known])
+    for at, number in zip((pairs // _MAX_STREAM).tolist(), (pairs % _MAX_STREAM).tolist(), strict=True):
         told.setdefault(tracks[at][0], set()).add(number)
     one = {pid: numbers.pop() for pid, numbers in told.items() if len(numbers) == 1}
     if all(pid == str(number) or not pid.isdecimal() for pid, number in one.items()) and (

@@ -8,21 +8,26 @@ import select
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from stepcrit.errors import NotFoundInputError, PartialError
+from stepcrit.ingest.ahead import Ahead, Piece
 from stepcrit.ingest.damage import DamageLog
 from stepcrit.ingest.folder import LOOK_BYTES, choose
 from stepcrit.ingest.limits import RATIO_FROM_BYTES, Limits, over
-from stepcrit.ingest.unpack import MAGIC_BYTES, unpacked
+from stepcrit.ingest.unpack import MAGIC_BYTES, Frames, unpacked
 
 STDIN = "-"
 _OPEN_PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """Pipes somebody has opened for us already, such as a shell's `<(zcat a.gz)`: reading them cannot hang for want
 of a writer, as a FIFO can."""
 
+
+_PIECE_BYTES = 1 << 20
+"""Text unpacked at a time in a thread."""
 
 _NO_OTHERS: tuple[tuple[str, str], ...] = ()
 
@@ -50,7 +55,11 @@ class Source:
         frames = unpacked(self._tally.read, head, self.log)
         self.compression = frames.words if frames else "none"
         self._first = b"" if frames else head
-        self._read_text = frames.read if frames else self._tally.read
+        self._frames = frames
+        self._ahead: Ahead | None = None
+        self._waiting = b""
+        self._is_over = False
+        self._reached = 0
         self._text_bytes = 0
 
     @property
@@ -88,15 +97,50 @@ class Source:
     def _read(self, size: int) -> bytes:
         """Read from the file or the unpacker, within the limits."""
         block, self._first = self._first, b""
-        block = block or self._read_text(size)
+        block = block or self._text(size)
         self._text_bytes += len(block)
         if self._text_bytes > self._limits.text:
             raise over("text", "There is more JSON text than is allowed", self._limits.text)
-        allowed = self._limits.ratio * self._tally.count
+        allowed = self._limits.ratio * self._reached
         if self.compression != "none" and self._text_bytes > max(RATIO_FROM_BYTES, allowed):
             what = "The file unpacks to more than is plausible for a trace"
             raise over("ratio", what, self._limits.ratio)
         return block
+
+    def _text(self, size: int) -> bytes:
+        """Read from the file, or from what unpacks it."""
+        if self._ahead:
+            return self._from_ahead(self._ahead, size)
+        block = self._frames.read(size) if self._frames else self._tally.read(size)
+        self._reached = self._tally.count
+        return block
+
+    def unpack_ahead(self) -> None:
+        """Unpack in a thread of its own, which `close` ends. Not for pipes: they may keep it waiting."""
+        if self._frames and not self._ahead:
+            with suppress(RuntimeError):  # the system gives no more threads
+                self._ahead = Ahead(partial(self._piece, self._frames))
+
+    def _piece(self, frames: Frames) -> Piece:
+        """Unpack some text, in the thread."""
+        frames.log = DamageLog()
+        text = frames.read(_PIECE_BYTES)
+        return Piece(text, frames.log, self._tally.count)
+
+    def _from_ahead(self, ahead: Ahead, size: int) -> bytes:
+        """Take text from the thread."""
+        if not self._waiting and not self._is_over:
+            piece = ahead.next()
+            self.log.merge(piece.log)
+            self._waiting, self._reached = piece.text, piece.input_bytes
+            self._is_over = not piece.text
+        block, self._waiting = self._waiting[:size], self._waiting[size:]
+        return block
+
+    def close(self) -> None:
+        """End the thread, if there is one."""
+        if self._ahead:
+            self._ahead.stop()
 
 
 class _Tally:
@@ -159,7 +203,12 @@ def open_source(source: str | os.PathLike[str] | BinaryIO, limits: Limits) -> It
             before = os.fstat(raw.fileno())
             opened = Source(raw, path.name, limits)
             opened.skipped = skipped
-            yield opened
+            if stat.S_ISREG(before.st_mode):
+                opened.unpack_ahead()
+            try:
+                yield opened
+            finally:
+                opened.close()
             _check_unchanged(path, before, os.fstat(raw.fileno()))
 
 

@@ -68,6 +68,7 @@ class Frames:
 
     Attributes:
         words: the compression's name.
+        log: what is told of damage.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Frames:
         self.words = kind.words
         self._raw = read
         self._pending = head
-        self._log = log
+        self.log = log
         self._kind = kind
         self._engine: Engine = kind()
         self._is_over = False
@@ -126,14 +127,14 @@ class Frames:
         while block := self._raw(_BLOCK_BYTES):
             lost += len(block)
         self._tell(harm)
-        self._log.lost_input_bytes += lost
+        self.log.lost_input_bytes += lost
         self._is_over = True
 
     def _tell(self, harm: Harm) -> None:
         """Note what is wrong with the stream."""
         what, do = _TOLD[harm]
-        self._log.add(harm)
-        self._log.blame(BrokenInputError(f"The {self.words} stream {what}.", do=do.format(self.words)))
+        self.log.add(harm)
+        self.log.blame(BrokenInputError(f"The {self.words} stream {what}.", do=do.format(self.words)))
 
 
 class _Inflate:

@@ -1,0 +1,95 @@
+"""Unpacking runs ahead of reading, in a thread of its own: both let go of Python's lock while they work.
+
+What the thread meets (damage, errors, how far it has read) comes with the text it was met in, so that nothing
+depends on how far ahead it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Condition, Thread
+
+from stepcrit.errors import InternalError, StepcritError
+from stepcrit.ingest.damage import DamageLog
+
+_MOST_AHEAD = 2
+"""Pieces that wait to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text, and what was met in unpacking it.
+
+    Attributes:
+        text: none means the end.
+        log: damage of the compressed stream.
+        input_bytes: how much of the input had been read then.
+        error: raised instead, or None.
+    """
+
+    text: bytes
+    log: DamageLog
+    input_bytes: int
+    error: StepcritError | MemoryError | None = None
+
+
+class Ahead:
+    """Makes pieces before they are asked for.
+
+    Args:
+        make: makes the next piece; after an error or an empty text it is not called again.
+    """
+
+    def __init__(self, make: Callable[[], Piece]) -> None:
+        self._make = make
+        self._made: deque[Piece] = deque()
+        self._changed = Condition()
+        self._is_stopped = False
+        self._thread = Thread(target=self._run, name="unpacking", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        """Make pieces, and tell when that ends, however it does."""
+        try:
+            self._make_all()
+        finally:
+            with self._changed:
+                self._is_stopped = True
+                self._changed.notify_all()
+
+    def _make_all(self) -> None:
+        """Make pieces, but never more than a few too many."""
+        is_last = False
+        while not is_last:
+            try:
+                piece = self._make()
+            except (StepcritError, MemoryError) as error:
+                piece = Piece(b"", DamageLog(), 0, error)
+            is_last = not piece.text
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_stopped or len(self._made) < _MOST_AHEAD)
+                if self._is_stopped:
+                    return
+                self._made.append(piece)
+                self._changed.notify_all()
+
+    def next(self) -> Piece:
+        """The next piece. Not to be called after the last one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._made or self._is_stopped)
+            if not self._made:
+                raise InternalError("unpacking ended before the text did")
+            piece = self._made.popleft()
+            self._changed.notify_all()
+        if piece.error:
+            raise piece.error
+        return piece
+
+    def stop(self) -> None:
+        """Make no more; what is read from is free when this returns."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+        self._thread.join()
