@@ -9,7 +9,6 @@ Keeps:    a step's own durations on its own graph give its period back to the na
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,6 +20,7 @@ from stepcrit.graph.counterparts import Counterparts, Matcher, matcher
 from stepcrit.graph.schedule import forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.graph.transplant import matched_time, thread_clock, transplant
+from stepcrit.model.arrays import median_of
 from stepcrit.model.steps import Step
 
 REPLAYS = 2
@@ -96,7 +96,7 @@ def analyze(view: StepGraph, *, pairs: int = 6) -> CrossStep:
     times = [matched_time(view, clock, trial.step) for trials in replays for trial in trials]
     matched, whole = (sum(column) for column in zip(*times, strict=True))
     errors = [pair.error_share for pair in found]
-    median, worst = statistics.median(errors), max(errors)
+    median, worst = median_of(np.array(errors)), max(errors)
     return CrossStep(tuple(found), median, worst, matched / max(whole, 1), crossings, None)
 
 

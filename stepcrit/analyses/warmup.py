@@ -19,7 +19,7 @@ import numpy as np
 from stepcrit.intervals import Intervals, union
 from stepcrit.link.api import CallRole, call_roles
 from stepcrit.link.classify import INPUT
-from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.arrays import BoolArray, Int64Array, median_of
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Step, Steps
@@ -146,7 +146,7 @@ def _inside(found: Intervals, steps: Steps) -> Int64Array:
 
 def _beyond(amounts: Int64Array, usual: BoolArray) -> Int64Array:
     """What each step has beyond the median of the steps that count; 0 where it is no more than LONGER times that."""
-    middle = float(np.median(amounts[usual])) if usual.any() else 0.0
+    middle = median_of(amounts[usual]) if usual.any() else 0.0
     beyond: Int64Array = np.where(amounts > LONGER * middle, np.rint(amounts - middle), 0).astype(np.int64)
     return beyond
 

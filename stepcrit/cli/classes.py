@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 from stepcrit.errors import UsageError
@@ -19,6 +18,8 @@ def read_rules(path: str | None) -> ClassRules:
     """
     if path is None:
         return NO_RULES
+    import tomllib  # noqa: PLC0415 - where there is such a file only
+
     try:
         return ClassRules.parse(tomllib.loads(_text(path)))
     except tomllib.TOMLDecodeError as error:

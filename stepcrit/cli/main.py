@@ -14,7 +14,20 @@ import typer
 from typer.exceptions import TyperException
 
 from stepcrit import kernels
-from stepcrit.cli import analyze, calc, check, critical, demo, diff, doctor, explain, init, schema, slim, whatif
+from stepcrit.cli import (
+    analyze,
+    calc,
+    check,
+    critical,
+    demo,
+    diff,
+    doctor,
+    explain,
+    init,
+    schema,
+    slim,
+    whatif,
+)
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text

@@ -145,8 +145,8 @@ def session_options(
 
     if timings:
         begin()
-    for pattern in (step_regex, optimizer_regex):
-        check_pattern(pattern or "")
+    for pattern in filter(None, (step_regex, optimizer_regex)):
+        check_pattern(pattern)
     steps = StepOptions(Boundary(boundary.value) if boundary else None, step_regex, optimizer_regex)
     named = floors if floors in ("none", "auto") else parse_floors(floors)
     allowed = parse_limits(default_limits(os.environ), tuple(limits or ()))

@@ -24,7 +24,7 @@ from stepcrit.graph.scene import BEFORE_CAPTURE
 from stepcrit.graph.schedule import Lags
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.graph.wiring import Wiring
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.arrays import NONE, Int64Array, median_of
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import EdgeKind, Evidence, Graph, Note
 
@@ -202,7 +202,8 @@ def _usual_ns(view: StepGraph, launches: list[_Launch]) -> dict[int, int]:
         if one.awaited < 0 or end[one.awaited] <= start:
             free[name].append(length)
     return {
-        name: int(np.median(free[name])) if name in free else min(lengths) for name, lengths in every.items()
+        name: int(median_of(np.array(free[name], np.int64))) if name in free else min(lengths)
+        for name, lengths in every.items()
     }
 
 

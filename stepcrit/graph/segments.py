@@ -15,7 +15,7 @@ import numpy as np
 from stepcrit.errors import InternalError
 from stepcrit.graph.build import TraceGraph
 from stepcrit.graph.path import Path, PieceKind
-from stepcrit.model.arrays import NONE, Int8Array, Int32Array, Int64Array, freeze
+from stepcrit.model.arrays import NONE, Int8Array, Int32Array, Int64Array, freeze, median_of
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import EdgeKind, Graph, NodeKind
 from stepcrit.model.links import Links, Pieces
@@ -163,7 +163,7 @@ def usual_gaps(built: TraceGraph) -> dict[int, float]:
     edges = np.flatnonzero(arrivals.binds)
     gaps, kinds = arrivals.gap_ns[graph.dst[edges]], graph.edge_kind[edges]
     found = {int(kind): gaps[kinds == kind] for kind in np.unique(kinds)}
-    return {kind: float(np.median(some)) for kind, some in found.items() if len(some) >= ENOUGH_GAPS}
+    return {kind: median_of(some) for kind, some in found.items() if len(some) >= ENOUGH_GAPS}
 
 
 def _columns(rows: list[tuple[int, ...]], path: Path) -> Segments:

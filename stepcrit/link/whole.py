@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from stepcrit.link.unserved import launch_calls
+from stepcrit.model.arrays import median_of
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Step
@@ -32,7 +33,7 @@ def judge(events: EventTable, links: Links, steps: tuple[Step, ...], *, is_cut: 
     if len(steps) < 2:
         return steps
     counts = [step.device_count for step in steps]
-    usual = float(max(counts) if is_cut else np.median(counts))
+    usual = float(max(counts)) if is_cut else median_of(np.array(counts, np.int64))
     lost = _lost_work(events, links, steps)
     judged = []
     for step, before in zip(steps, ["", *lost], strict=False):

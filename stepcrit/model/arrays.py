@@ -22,6 +22,13 @@ def freeze(*arrays: NDArray[np.generic]) -> None:
         array.flags.writeable = False
 
 
+def median_of(values: NDArray[np.generic]) -> float:
+    """The middle value, or the mean of the middle two: `numpy.median`, which loads masked arrays for it."""
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    middle = np.partition(values, (low, high))[[low, high]].astype(np.float64)
+    return float(middle.mean())
+
+
 def distinct(codes: NDArray[np.signedinteger[Any]]) -> Int64Array:
     """The codes that occur, ascending; codes count from 0, as indices into a table do."""
     occurs = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)

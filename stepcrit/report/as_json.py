@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 from stepcrit.errors import InternalError
@@ -58,6 +57,8 @@ def render(document: Document) -> bytes:
 
 def version() -> str:
     """The installed version; "unknown" when run from a folder that was never installed."""
+    from importlib import metadata  # noqa: PLC0415 - 30 modules that only this form needs
+
     try:
         return metadata.version("stepcrit")
     except metadata.PackageNotFoundError:

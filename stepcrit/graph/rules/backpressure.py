@@ -16,7 +16,7 @@ import numpy as np
 
 from stepcrit.graph.claims import Claims, ReleaseClaim, WaitClaim
 from stepcrit.graph.scene import Queue, Scene
-from stepcrit.model.arrays import Int64Array
+from stepcrit.model.arrays import Int64Array, median_of
 from stepcrit.model.graph import EdgeKind, Evidence
 
 FULL_DEPTH = 900
@@ -110,7 +110,7 @@ def _inside(taken: Submissions, released_ns: Int64Array) -> np.typing.NDArray[np
 def _usual(taken: Submissions, blocked: np.typing.NDArray[np.bool_]) -> int:
     """What a launch call takes of itself: the median of those that were not blocked."""
     free = (taken.end_ns - taken.start_ns)[~blocked]
-    return int(np.median(free)) if free.size else 0
+    return int(median_of(free)) if free.size else 0
 
 
 def _claim_all(scene: Scene, claims: Claims, taken: Submissions, depth: int, waited: set[int]) -> None:
