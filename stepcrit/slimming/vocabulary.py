@@ -79,7 +79,7 @@ BACKEND = re.compile(
     r"(?:(?:cpu|cuda|hip|xpu|npu|mtia|mps):)?(?:nccl|rccl|gloo|mpi|ucc|hccl|xccl|fake|undefined)(?:,(?:cpu|cuda|hip|xpu|npu|mtia|mps):(?:nccl|rccl|gloo|mpi|ucc|hccl|xccl|fake))*|undefined|custom|"
 )
 GROUP_NAME = re.compile(
-    r"\d{1,20}|default_pg|undefined|(?:mesh_)?(?:world|dp|ddp|fsdp|hsdp|tp|sp|pp|cp|ep|etp|dp_shard|dp_replicate|dp_cp|dp_shard_cp)|"
+    r"\d{1,20}|[0-9a-f]{32}_\d{1,6}|[0-9a-f]{40}_\d{1,6}|default_pg|undefined|(?:mesh_)?(?:world|dp|ddp|fsdp|hsdp|tp|sp|pp|cp|ep|etp|dp_shard|dp_replicate|dp_cp|dp_shard_cp)|"
 )
 COLLECTIVES = re.compile(
     r"_?(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|reduce|gather|scatter|barrier|send|recv|wait)"
@@ -90,7 +90,7 @@ SYNC_KIND = re.compile(r"(?:Stream|Event|Context|Unknown) Sync|Stream Wait Event
 
 PROCESS_NAME = re.compile(
     r"(?:pt_)?python[\d.]*|CPU functions|CUDA functions|Ascend Hardware|CANN|Python|Overlap Analysis|Communication|"
-    r"Spans|Traces|CUPTI Overhead|(?:RANK|Rank|rank) ?\[?\d{1,6}\]?(?: - (?:GPU|CPU))?|(?:MTIA|GPU|CPU|XPU|HPU) ?\d{0,4}|"
+    r"Spans|Traces|CUPTI Overhead|(?:[CDEPT]P )?(?:RANK|Rank|rank) ?\[?\d{1,6}\]?(?: - (?:GPU|CPU))?|(?:MTIA|GPU|CPU|XPU|HPU) ?\d{0,4}|"
 )
 PROCESS_LABEL = re.compile(r"(?:CPU|NPU)|(?:GPU|MTIA|XPU|HPU|NPU) \d{1,4}|")
 TRACK_NAME = re.compile(

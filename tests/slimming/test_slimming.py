@@ -133,6 +133,32 @@ def test_a_token_depends_on_the_key_and_stays_what_it_is() -> None:
     assert dict(one.replaced) == {"host name": 1}
 
 
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [
+        ("0", True),
+        ("default_pg", True),
+        ("mesh_dp_shard", True),
+        ("c180dae7743d700d8e30df1902fc6b1e_0", True),  # torch's hash of a group's ranks
+        ("c180dae7743d700d8e30df1902fc6b1e", False),
+        ("our secret group", False),
+    ],
+)
+def test_names_of_groups_that_torch_gives_stay_as_ranks_are_matched_by_them(
+    name: str, *, stays: bool
+) -> None:
+    job = {"rank": 0, "world_size": 2, "backend": "nccl", "pg_config": [{"pg_name": name, "ranks": [0, 1]}]}
+    args = {"Collective name": "allreduce", "Process Group Name": f'"{name}"', "dtype": "Float"}
+    found = document(slimmed(trace_of({"name": "x", "ts": 1.0, "args": args}, distributedInfo=job)).data)
+    told = (
+        found["distributedInfo"]["pg_config"][0]["pg_name"],
+        found["traceEvents"][0]["args"]["Process Group Name"],
+    )
+    assert (told == (name, f'"{name}"')) == stays
+    assert told[0] == told[1].strip('"')  # one group, one name
+    assert found["traceEvents"][0]["args"]["Collective name"] == "allreduce"
+
+
 def test_without_a_key_tokens_differ_between_traces_and_with_one_they_do_not() -> None:
     traces = [trace_of({"name": "aten::mm", "ts": ts}, host_name="gpu-node-17") for ts in (1.0, 2.0)]
     own = {document(slimmed(data).data)["host_name"] for data in traces}
