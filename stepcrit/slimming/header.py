@@ -81,7 +81,7 @@ def _device(entry: Mapping[str, Any], tokens: Tokens) -> dict[str, Any]:
     kept = {key: value for key, value in entry.items() if key in known.DEVICE_NUMBERS and _is_number(value)}
     name = entry.get("name")
     if isinstance(name, str):
-        kept["name"] = name if known.DEVICE_NAME.fullmatch(name) else tokens.of(name, "device name")
+        kept["name"] = name if known.DEVICE_NAME.fullmatch(name) else tokens.of_product(name, "device name")
     return kept
 
 

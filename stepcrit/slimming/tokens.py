@@ -13,6 +13,7 @@ from collections import Counter
 
 TOKEN = re.compile(r"anon-[0-9a-f]{12}")
 _DIGEST_BYTES = 6
+_PRODUCTS = b"stepcrit products"
 _KEY_BYTES = 64  # the most that blake2b takes
 
 
@@ -26,16 +27,23 @@ class Tokens:
     def __init__(self, key: bytes) -> None:
         self.replaced: Counter[str] = Counter()
         self._key = hashlib.blake2b(key, digest_size=_KEY_BYTES).digest()
-        self._known: dict[str, str] = {}
+        self._known: dict[tuple[str, bytes], str] = {}
 
     def of(self, word: str, what: str) -> str:
         """The token of a word, or the word itself where it is empty or a token."""
+        return self._of(word, what, self._key)
+
+    def of_product(self, word: str, what: str) -> str:
+        """The token of a word that is compared over traces and tells of nobody: its key is everybody's."""
+        return self._of(word, what, _PRODUCTS)
+
+    def _of(self, word: str, what: str, key: bytes) -> str:
         if not word or TOKEN.fullmatch(word):
             return word
-        if word not in self._known:
+        if (word, key) not in self._known:
             digest = hashlib.blake2b(
-                word.encode("utf-8", "surrogatepass"), key=self._key, digest_size=_DIGEST_BYTES
+                word.encode("utf-8", "surrogatepass"), key=key, digest_size=_DIGEST_BYTES
             )
-            self._known[word] = f"anon-{digest.hexdigest()}"
+            self._known[word, key] = f"anon-{digest.hexdigest()}"
             self.replaced[what] += 1
-        return self._known[word]
+        return self._known[word, key]

@@ -133,6 +133,19 @@ def test_a_token_depends_on_the_key_and_stays_what_it_is() -> None:
     assert dict(one.replaced) == {"host name": 1}
 
 
+def test_an_unknown_device_is_the_same_in_every_trace_or_no_two_could_be_compared() -> None:
+    def device_of(name: str, ts: float) -> str:
+        data = slimmed(
+            trace_of({"name": "aten::mm", "ts": ts}, deviceProperties=[{"id": 0, "name": name}])
+        ).data
+        return str(document(data)["deviceProperties"][0]["name"])
+
+    assert device_of("Some New Accelerator 9000", 1.0) == device_of("Some New Accelerator 9000", 2.0)
+    assert device_of("Some New Accelerator 9000", 1.0) != device_of("Some New Accelerator 9001", 1.0)
+    assert TOKEN.fullmatch(device_of("Some New Accelerator 9000", 1.0))
+    assert device_of("NVIDIA H200", 1.0) == "NVIDIA H200"
+
+
 @pytest.mark.parametrize(
     ("name", "stays"),
     [
