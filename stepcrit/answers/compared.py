@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from stepcrit.answers.sides import ENOUGH_RUNS, Run, Side
 from stepcrit.graph.pathkeys import PathKey
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.section import Sentence
 
 
 class Conclusion(StrEnum):
@@ -106,19 +107,21 @@ class Compared:
     def differences(self) -> tuple[Difference, ...]:
         """What differs between the sides, or between the runs of one; each once."""
         first = self.base.first.fingerprint
-        others = [*self.new.runs[:1], *self.new.runs[1:], *self.base.runs[1:]]
+        between = [one for run in self.new.runs for one in differences(first, run.fingerprint)]
+        within = [_among(one) for run in self.base.runs[1:] for one in differences(first, run.fingerprint)]
         found: dict[str, Difference] = {}
-        for run in others:
-            for one in differences(first, run.fingerprint):
-                known = found.get(one.code)
-                if known is None or (one.is_known and not known.is_known):
-                    found[one.code] = one
+        for one in (*between, *within):
+            known = found.get(one.code)
+            if known is None or (one.is_known and not known.is_known):
+                found[one.code] = one
         return tuple(sorted(found.values(), key=lambda one: one.level))
 
     @cached_property
     def work_changes(self) -> tuple[WorkChange, ...]:
-        """Work that is not done equally often."""
-        return work_changes(self.base.first.fingerprint, self.new.first.fingerprint)
+        """Work that is not done equally often; of runs, by the first that differs from the first of the base."""
+        first = self.base.first.fingerprint
+        each = (work_changes(first, run.fingerprint) for run in (*self.new.runs, *self.base.runs[1:]))
+        return next((changes for changes in each if changes), ())
 
     def differs(self, level: Level) -> bool:
         """Whether something at a level is known to differ."""
@@ -243,6 +246,12 @@ class Compared:
         if self.verdict.call == Call.TOO_FEW or not (self.base.is_steady and self.new.is_steady):
             return f"fewer than {statistics.FEWEST_STEPS} steady steps on a side"
         return "" if self.shift.ratio is not None else "the base takes no time"
+
+
+def _among(one: Difference) -> Difference:
+    """A difference between two runs of the base, in words of its own."""
+    template = one.what.template.replace("{} in base, {} in new", "{} in one run of base, {} in another")
+    return replace(one, what=Sentence(template, one.what.values))
 
 
 def compared(

@@ -218,6 +218,21 @@ def test_three_runs_a_side_are_compared_by_run(tmp_path: Path) -> None:
     assert len(fewer.shift.base.values_ns) == 18
 
 
+def test_runs_of_the_base_must_be_alike_too(job: Trace) -> None:
+    base = [_with(job, world_size=8, notes=("1",)), _with(job, world_size=4)]
+    told = compared([one.view() for one in base], [_with(job, world_size=8).view()])
+    assert told.conclusion == Conclusion.CONFIGURATION
+    words = [sentence_text(one.what) for one in told.differences if one.is_known]
+    assert words == ["world size: 8 in one run of base, 4 in another"]
+
+
+def test_work_of_every_run_counts(job: Trace, tmp_path: Path) -> None:
+    more = load(written(tmp_path / "more.json.gz", "device_bound", params={"layers": 4}, seed=2))
+    told = compared([job.view()], [_with(job).view(), more.view()])
+    assert told.conclusion == Conclusion.WORK
+    assert "aten::mm" in {change.key.name for change in told.work_changes}
+
+
 # --- predictions -------------------------------------------------------------------------------
 
 
