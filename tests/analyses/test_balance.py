@@ -112,3 +112,13 @@ def test_the_spread_is_that_of_runs_where_there_are_three_and_of_steps_where_not
 def test_a_side_without_steps_is_a_bug() -> None:
     with pytest.raises(InternalError):
         balance.analyze(Spent([[]], {}), Spent([[{"k": 1}]], {}))
+
+
+def test_what_is_too_small_to_tell_is_so_in_both_directions() -> None:
+    """Own time off the path, 10 of periods of 100 and 10 000: half a percent of the longer one is 50."""
+    short, long = Spent([[{"rest": 100}]], {"off": (10, 1)}), Spent([[{"rest": 10_000}]], {"off": (20, 1)})
+    for pair in ((short, long), (long, short)):
+        assert [d.key for d in balance.analyze(*pair).deltas] == ["rest"]
+    longer = Spent([[{"rest": 10_000}]], {"off": (70, 1)})
+    for pair in ((short, longer), (longer, short)):
+        assert [d.key for d in balance.analyze(*pair).deltas] == ["rest", "off"]
