@@ -13,10 +13,12 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from stepcrit.answers import check, critical, data, doctor, rank, room, sure, target, whatif
+from stepcrit.answers import check, critical, data, diffdata, doctor, rank, room, sure, target, whatif
+from stepcrit.answers.compared import Conclusion
 from stepcrit.cli.demo import DEMO_TRACE
 from stepcrit.cli.main import COMMANDS, run
 from stepcrit.ingest.config import File
+from stepcrit.report.schemas import diff
 from stepcrit.report.schemas.every import DATA, UNITS, schema
 from stepcrit.report.schemas.shape import Shape, also, by_name, described, either, keys, maybe, one_of, rows
 from stepcrit.report.topics import show
@@ -49,6 +51,37 @@ def faults(answer: Any) -> list[str]:
     """What of an answer nobody declared."""
     found = validator(answer["schema"].split("/")[1]).iter_errors(answer)
     return [f"{'.'.join(map(str, fault.absolute_path))}: {fault.message[:200]}" for fault in found]
+
+
+PAIRS = (
+    ("recorded/op_pair_before", "recorded/op_pair_after"), ("simulated/host_bound", "simulated/device_bound"),
+    ("recorded/wait_removed_before", "recorded/wait_removed_after"), ("simulated/ddp_tail.rank0", "simulated/ddp_tail.rank1"),
+    ("recorded/accumulation_microbatch", "recorded/accumulation_stacks"), ("simulated/two_streams", "simulated/two_streams"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "new"), PAIRS)
+def test_every_comparison_is_as_declared(base: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = answered(
+        ["diff", *(str(FIXTURES[0].parents[1] / f"{one}.json.gz") for one in (base, new))], capsys
+    )
+    assert faults(answer) == []
+
+
+def test_a_judged_prediction_is_as_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (
+        str(FIXTURES[0].parents[1] / f"recorded/op_pair_{one}.json.gz") for one in ("before", "after")
+    )
+    saved = str(tmp_path / "p.json")
+    assert run(["whatif", before, "--shrink", "aten::mm=0.5", "--save", saved]) == 0
+    capsys.readouterr()
+    answer = answered(["diff", before, after, "--prediction", saved], capsys)
+    assert answer["data"]["prediction"]["asked"]
+    assert faults(answer) == []
+
+
+def test_the_conclusions_are_those_there_are() -> None:
+    assert set(diff.CONCLUSIONS) == {str(one) for one in Conclusion}
 
 
 @pytest.mark.parametrize(
@@ -206,7 +239,7 @@ NULLABLE = [
     ("analyze", {**data.NULLS, **dict.fromkeys((*data.DEVICE_PATHS, *data.HOST_PATHS), "")}),
     ("whatif", whatif.NULLS), ("whatif-rank", rank.NULLS), ("whatif-target", target.NULLS), ("whatif-inject", room.NULLS),
     ("critical", critical.NULLS), ("doctor", doctor.NULLS),
-    ("check", check.NULLS),
+    ("check", check.NULLS), ("diff", diffdata.NULLS),
     ("prediction", {**sure.NULLS, **data.NOT_GIVEN}),
 ]  # fmt: skip
 

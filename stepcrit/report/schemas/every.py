@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stepcrit.report.as_json import UNTRUSTED
-from stepcrit.report.schemas import analyze, calc, check, critical, doctor, whatif
+from stepcrit.report.schemas import analyze, calc, check, critical, diff, doctor, whatif
 from stepcrit.report.schemas.shape import COUNT, SPAN, TEXT, Shape, by_name, const, described, keys, rows
 from stepcrit.report.topics import topic_of
 
@@ -21,6 +21,7 @@ DATA: dict[str, tuple[str, Shape]] = {
     "whatif-inject": ("stepcrit whatif --inject --json", whatif.INJECTED),
     "prediction": ("the file of stepcrit whatif --save", whatif.PREDICTION),
     "doctor": ("stepcrit doctor --json", doctor.DATA),
+    "diff": ("stepcrit diff --json", diff.DATA),
     "check": ("stepcrit check --json", check.DATA),
     "calc": ("stepcrit calc ... --json", calc.DATA),
 }
