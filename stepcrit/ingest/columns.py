@@ -61,21 +61,34 @@ class Interner(dict[Any, int]):
         return np.array(list(map(self.__getitem__, values)), np.int32)
 
 
+_BLOCK_ROWS = 1 << 18
+"""Small pieces are joined into blocks of so many rows. Blocks are large enough for the system to take them back at
+once when they are freed; memory of thousands of small pieces stays with the process."""
+
+
 class ColumnStore:
-    """Named columns as lists of chunks, joined one column at a time to keep the peak low."""
+    """Named columns as lists of pieces, joined one column at a time to keep the peak low."""
 
     def __init__(self) -> None:
-        self._chunks: dict[str, list[np.ndarray[Any, Any]]] = {}
+        self._pieces: dict[str, list[np.ndarray[Any, Any]]] = {}
+        self._blocks: dict[str, list[np.ndarray[Any, Any]]] = {}
+        self._loose_rows = 0
 
     def append(self, **columns: np.ndarray[Any, Any]) -> None:
-        """Add one chunk to every column."""
+        """Add some rows to every column."""
         for name, values in columns.items():
-            self._chunks.setdefault(name, []).append(values)
+            self._pieces.setdefault(name, []).append(values)
+        self._loose_rows += len(next(iter(columns.values())))
+        if self._loose_rows >= _BLOCK_ROWS:
+            for name, pieces in self._pieces.items():
+                self._blocks.setdefault(name, []).append(np.concatenate(pieces))
+                pieces.clear()
+            self._loose_rows = 0
 
     def take(self, name: str, dtype: type[np.generic] = np.int64) -> np.ndarray[Any, Any]:
-        """Join one column and forget its chunks."""
-        chunks = self._chunks.pop(name, [])
-        return np.concatenate(chunks) if chunks else np.zeros(0, dtype)
+        """Join one column and forget its pieces."""
+        parts = self._blocks.pop(name, []) + self._pieces.pop(name, [])
+        return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
 
 def int64_column(values: Sequence[int | str], report: Callable[[int], None] | None = None) -> Int64Array:
