@@ -16,7 +16,7 @@ FUZZ ?=
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(VENV)/.run: pyproject.toml scripts/build_kernels.py $(wildcard stepcrit/kernels/*.c)
+$(VENV)/.run: pyproject.toml scripts/build_kernels.py $(wildcard stepcrit/kernels/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
