@@ -6,14 +6,17 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import stepcrit
+from stepcrit.cli.demo import DEMO_TRACE
 from stepcrit.cli.main import COMMANDS, run
 from stepcrit.cli.options import parse_floors
 from stepcrit.model.graph import EdgeKind
@@ -189,17 +192,23 @@ def test_module_and_line_groupings_name_the_users_own_code(capsys: pytest.Captur
     "command", sorted({*COMMANDS} - {"demo", "check"})
 )  # demo takes nothing to give an example of, and check has a repository to be in (test_check)
 def test_help_of_every_command_has_examples_that_work(
-    command: str, capsys: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Those of a trace are run on the demo's; those of nothing but words as they stand."""
-    demo = str(Path(stepcrit.__file__).parent / "data" / "demo.json.gz")
+    """Each as it stands, in a folder of its own: a trace that it names is a copy of the demo's, and so is nothing else."""
     text = " ".join(out_of(capsys, command, "--help").split())
     shown = re.search(r"Examples?: (.*?)(?: (?:Arguments|Options):|$)", text)
     assert shown is not None
-    for example in re.split(r" *; | +\| +", shown[1]):
+    for i, example in enumerate(re.split(r" *; | +\| +", shown[1])):
         program, verb, *argv = shlex.split(example)
         assert (program, verb) == ("stepcrit", command)
-        assert out_of(capsys, verb, *(demo if arg.endswith((".json", ".json.gz")) else arg for arg in argv))
+        (tmp_path / str(i)).mkdir()
+        monkeypatch.chdir(tmp_path / str(i))
+        for before, arg in pairwise(["", *argv]):
+            if arg.endswith((".json", ".json.gz")) and before != "-o":
+                path = Path(arg.replace("*", "a"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(DEMO_TRACE, path)
+        assert out_of(capsys, verb, *argv) or Path(argv[-1]).is_file()
 
 
 @pytest.mark.parametrize(
