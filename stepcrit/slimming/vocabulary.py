@@ -64,9 +64,11 @@ NUMERIC_TEXT = re.compile(r"[-+]?\d{1,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?")
 VERSION_TEXT = re.compile(r"\d{1,10}(?:\.\d{1,10}){0,5}|unknown|")
 NUMBER_LIST = re.compile(r"[\[\](),\s\d.+-]*")
 
-_TYPES = (
-    r"(?:signed |unsigned )?(?:char|short|int|long|long long|long int|long unsigned int)|float|double|bool|half"
-    r"|c10::[A-Za-z0-9_]{1,30}(?:<(?:float|double|c10::Half)>)?|at::[A-Za-z0-9_]{1,30}|(?:const )?Tensor(?:List)?"
+_TYPES = (  # as GCC, Clang and MSVC spell what a tensor holds, and as torch does
+    r"(?:(?:un)?signed )?(?:char|(?:short|long|long long)(?: (?:unsigned )?int)?|int|__int(?:8|16|32|64))|unsigned"
+    r"|(?:std::)?u?int(?:8|16|32|64)_t|float|(?:long )?double|bool|half|bfloat16"
+    r"|(?:class |struct )?c10::[A-Za-z0-9_]{1,40}(?:<(?:float|double|(?:struct )?c10::Half|\d{1,3})>)?"
+    r"|at::[A-Za-z0-9_]{1,30}|(?:const )?Tensor(?:List)?"
     r"|Byte|Char|Bool|Half|BFloat16|Short|Float|Int|Double|Long|ComplexFloat|ComplexDouble|UInt(?:16|32|64)"
     r"|Float(?:4|6|8)_[a-z0-9_]{1,16}|Q?U?Int(?:4x2|2x4|8|32)|Scalar(?:List)?|GenericList|OptionalTensorList|Device|Stream|Layout|ScalarType|None|"
 )

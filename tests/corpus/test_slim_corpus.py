@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from stepcrit.cli.main import run
 from stepcrit.ingest.limits import Limits
 from stepcrit.session import load
 from stepcrit.slimming.looking import look_at
@@ -57,6 +61,16 @@ IN_PART = (
 )
 
 
+PAIRS = (
+    ("hta-trimmed/base.json.gz", "hta-simple-add/benchmark_simple_add_trace.json.gz"),
+    (
+        "tl-h100-hf/gaunernst_bert-small-uncased__1016001.json.gz",
+        "tl-mi300x-hf/gaunernst_bert-small-uncased__1016001.json.gz",
+    ),
+    ("dtu-cpu/trace.json.gz", "dtu-windows-cpu/trace.json.gz"),
+)
+
+
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -71,6 +85,22 @@ def test_a_real_trace_with_all_its_steps_answers_as_before(name: str, tmp_path: 
     assert slimmed(once.data).data == once.data
     assert look_at(after, Limits()).words == {}
     assert once.after.file_bytes / once.steps[1] < 700_000
+    other = tmp_path / "other" / Path(name).name  # a trace beside itself is known by its digest
+    other.parent.mkdir()
+    other.write_bytes(_with_a_blank_more(CORPUS / name))
+    assert _compared(CORPUS / name, after, tmp_path) == _compared(CORPUS / name, other, tmp_path)
+
+
+@pytest.mark.parametrize(("base", "new"), PAIRS)
+def test_two_slimmed_traces_differ_as_the_whole_ones_do(base: str, new: str, tmp_path: Path) -> None:
+    slim = []
+    for side, name in (("base", base), ("new", new)):
+        (tmp_path / side).mkdir()
+        slim.append(tmp_path / side / Path(name).name)
+        slim[-1].write_bytes(slimmed(CORPUS / name, steps="all").data)
+    whole = _compared(CORPUS / base, CORPUS / new, tmp_path)
+    assert _compared(*slim, tmp_path) == whole
+    assert whole["path"]["delta_ns"]
 
 
 @pytest.mark.parametrize("name", IN_PART)
@@ -80,6 +110,28 @@ def test_a_step_of_a_real_trace_is_made_of_the_same_alone(name: str, tmp_path: P
     after = tmp_path / "after.json.gz"
     after.write_bytes(slimmed(CORPUS / name, steps=label).data)
     assert step_facts(after, label) == step_facts(CORPUS / name, label)
+
+
+def _with_a_blank_more(path: Path) -> bytes:
+    """The same trace in other bytes."""
+    data = path.read_bytes()
+    return data + (gzip.compress(b"\n", mtime=0) if data[:2] == b"\x1f\x8b" else b"\n")
+
+
+def _compared(base: Path, new: Path, folder: Path) -> Any:
+    """All numbers of a comparison, but for what it notes about the recordings; or that it was refused."""
+    out = folder / "compared.json"
+    code = run(["diff", str(base), str(new), "-o", str(out)])
+    if code:
+        return {"refused": code}
+    data = json.loads(out.read_bytes())["data"]
+    data["matched"]["differences"] = [
+        one for one in data["matched"]["differences"] if one["level"] not in ("note", "capture")
+    ]
+    for side in ("base", "new"):
+        for option in ("with_stack", "with_modules"):  # are left out
+            del data[side]["fingerprint"]["recorded"][option]
+    return data
 
 
 def test_traces_of_many_families_are_looked_at() -> None:
