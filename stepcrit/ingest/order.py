@@ -34,13 +34,19 @@ def in_order(rows: Columns) -> Int64Array:
     """The rows by start, the longest first; rows of the same times by kind, ids, words and place.
 
     Args:
-        rows: columns of the collector, with start, end and kind; codes of words ascend alphabetically.
+        rows: columns of the collector, with start, end and kind, in the order of the file; codes of words ascend
+            alphabetically.
 
     Returns:
         The order. Rows that differ in nothing that is read keep their order in the file.
     """
-    order = np.lexsort((rows["order"], -rows["end"], rows["start"]))
-    place = np.flatnonzero(_in_company(rows["start"][order], rows["end"][order]))
+    # Few rows share a start: sorting by it alone, and those few again, takes half the time.
+    order = np.argsort(rows["start"], kind="stable")
+    start = rows["start"][order]
+    place = np.flatnonzero(_in_company(start, start))
+    tied = order[place]
+    order[place] = tied[np.lexsort((-rows["end"][tied], rows["start"][tied]))]
+    place = np.flatnonzero(_in_company(start, rows["end"][order]))
     tied = order[place]
     keys = [rows["start"][tied], -rows["end"][tied], _level(rows["kind"][tied])]
     keys += [rows[name][tied] for name in (*_IDS, *_REST, "order")]

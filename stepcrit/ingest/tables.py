@@ -147,10 +147,10 @@ def _words(collected: RowCollector, tables: tuple[Columns, ...]) -> _Words:
 def _renumbered(table: Sequence[Word], column: str, tables: tuple[Columns, ...]) -> tuple[Word, ...]:
     """Words in alphabetical order, and their codes in every table that has the column; NONE stays."""
     words, number = alphabetical(table)
+    number = np.append(number, np.int32(NONE))  # found under -1 as well
     for columns in tables:
         if column in columns:
-            codes = columns[column]
-            columns[column] = np.where(codes >= 0, number[codes], NONE) if len(number) else codes
+            columns[column] = number[columns[column]]
     return words
 
 

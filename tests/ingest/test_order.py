@@ -6,8 +6,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from stepcrit.ingest import order as ordering
 from stepcrit.model.trace import RawTrace
 
 Read = Callable[..., RawTrace]
@@ -77,3 +79,25 @@ def test_of_several_names_of_a_thread_the_one_that_says_most_is_shown(read: Read
     labels = [{"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": n}} for n in names]
     for order in itertools.permutations(labels):
         assert read([*order, _row("a")]).events.lanes[0].label == "thread 2 (pt_autograd_0)"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_stand_by_start_the_longest_first_then_by_kind_ids_words_and_place(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    count = int(chance.integers(0, 60))
+    keys = (*ordering._IDS, *ordering._REST)
+    rows = {name: chance.integers(-1, 3, count) for name in keys}
+    rows |= {"start": chance.integers(0, 8, count), "order": np.arange(count)}
+    rows |= {"end": rows["start"] + chance.integers(0, 4, count), "kind": chance.integers(0, 4, count)}
+    level = ordering._level(rows["kind"]).tolist()
+
+    def place(row: int) -> tuple[int, ...]:
+        return (
+            int(rows["start"][row]),
+            -int(rows["end"][row]),
+            level[row],
+            *(int(rows[name][row]) for name in keys),
+            row,
+        )
+
+    assert ordering.in_order(rows).tolist() == sorted(range(count), key=place)
