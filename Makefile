@@ -9,6 +9,8 @@ export STEPCRIT_CORPUS
 # How long `make fuzz` goes on, and what else to tell it.
 SECONDS ?= 300
 FUZZ ?=
+# What to tell `make bench`.
+BENCH ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test fixtures lint types coverage check bench validate fuzz sanitize golden clean
@@ -50,8 +52,8 @@ coverage: $(VENV)/.dev ## branch coverage of reading, linking and the graph; fai
 
 check: lint types fixtures test ## everything CI runs
 
-bench: $(VENV)/.dev ## time and memory of load and analyze, as ratios of one run
-	$(BIN)/python scripts/bench.py
+bench: $(VENV)/.dev ## time and memory beside reading and peers, as ratios of one run. BENCH="--scaled 100,500,2000 --readme"
+	$(BIN)/python scripts/bench.py $(BENCH)
 
 validate: $(VENV)/.dev ## predictions against changes that were really made; writes the table into README
 	$(BIN)/python scripts/validate.py --readme

@@ -31,10 +31,10 @@ RUN = (
 )
 
 
-def op(at: float, dur: float, name: str = "aten::mm", tid: int = 1, **args: Any) -> Event:
+def op(at: float, dur: float, name: str = "aten::mm", tid: int = 1) -> Event:
     """An operator."""
     where = {"pid": 1, "tid": tid, "ts": at, "dur": dur}
-    return {"ph": "X", "cat": "cpu_op", "name": name, **where, "args": args}
+    return {"ph": "X", "cat": "cpu_op", "name": name, **where, "args": {}}
 
 
 def launch(at: float, number: int, tid: int = 1, name: str = "cudaLaunchKernel") -> Event:
@@ -133,10 +133,17 @@ def _one_correlation(n: int) -> Iterator[Event]:
 
 def _one_id(n: int) -> Iterator[Event]:
     for i in range(n):
-        yield op(4.0 * i, 1, **{"External id": 3})
+        yield {**op(4.0 * i, 1), "args": {"External id": 3}}
         call = launch(4.0 * i + 2, i + 1)
         yield {**call, "args": {**call["args"], "External id": 3}}
         yield kernel(4.0 * i + 3, 3, i + 1)
+
+
+def _lost_returns(n: int) -> Iterator[Event]:
+    yield from _row(n // 4)
+    for i in range(n):
+        where = {"pid": 1, "tid": 1, "ts": float(i), "dur": 9.0 * n - i if i % 2 else 0.5}
+        yield {"ph": "X", "cat": "python_function", "name": f"train.py({i}): f", **where, "args": {}}
 
 
 def _steps(n: int) -> Iterator[Event]:
@@ -155,6 +162,7 @@ SHAPES: dict[str, Callable[[int], Iterator[Event]]] = {
     "all at one instant": _one_instant,
     "all nested": _nested,
     "deep frames": _frames,
+    "frames without a return": _lost_returns,
     "all crossing": _crossing,
     "one queue, all overlapping": _one_queue_overlapping,
     "all names distinct": lambda n: _row(n, named=True),

@@ -18,8 +18,9 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedWriter
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 IDS = (
     "correlation", "correlation_id", "External id", "external id", "Ev Idx", "Record function id",
@@ -98,7 +99,9 @@ def pattern_of(path: Path) -> Pattern:
     data = path.read_bytes()
     text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
     start = _first_event(text)
-    once, repeated, extents = [], [], []
+    once: list[str] = []
+    repeated: list[str] = []
+    extents: list[tuple[int, int]] = []
     end = start
     for event, piece, after in _events(text, start):
         end = after
@@ -168,7 +171,7 @@ def _parts(pattern: Pattern, copies: int) -> Iterator[bytes]:
     yield pattern.tail
 
 
-def _put(file: IO[bytes], part: bytes) -> int:
+def _put(file: gzip.GzipFile | BufferedWriter, part: bytes) -> int:
     file.write(part)
     return len(part)
 

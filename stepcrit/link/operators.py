@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepcrit.link.places import processes
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.events import EventKind, EventTable
 
@@ -28,17 +29,36 @@ def adopted_calls(events: EventTable, op: Int64Array) -> tuple[Int64Array, Int64
     """
     ops = np.flatnonzero((events.kind == EventKind.CPU_OP) & (events.external_id >= 0))
     ops = ops[np.lexsort((events.start_ns[ops], events.external_id[ops]))]
-    ids = events.external_id[ops]
     calls = np.flatnonzero((events.kind == EventKind.RUNTIME) & (op < 0) & (events.external_id >= 0))
-    calls = calls[np.isin(events.external_id[calls], ids)]
-    low, high = (np.searchsorted(ids, events.external_id[calls], side=side) for side in ("left", "right"))
-    processes = [lane.pid for lane in events.lanes]
-    found = np.full(len(calls), NONE, np.int64)
-    for place, call in enumerate(calls.tolist()):
-        named = ops[low[place] : high[place]]
-        at = int(events.start_ns[call])
-        fits = (events.start_ns[named] - OUTSIDE_NS <= at) & (at <= events.end_ns[named] + OUTSIDE_NS)
-        mine = processes[events.lane[call]]
-        near = [row for row in named[fits].tolist() if processes[events.lane[row]] == mine]
-        found[place] = near[-1] if near else NONE
+    named = np.intersect1d(events.external_id[calls], events.external_id[ops])
+    ops, calls = (rows[np.isin(events.external_id[rows], named)] for rows in (ops, calls))
+    calls = calls[np.lexsort((events.start_ns[calls], events.external_id[calls]))]
+    found = _running(events, ops, calls)
     return calls[found >= 0], found[found >= 0]
+
+
+def _running(events: EventTable, ops: Int64Array, calls: Int64Array) -> Int64Array:
+    """For each call the latest operator of its id and process that was running when it began, -1 where none.
+
+    Both come by (id, start), so that what has ended for one call has ended for every later one of its id.
+    """
+    found = np.full(len(calls), NONE, np.int64)
+    pid = processes(events)
+    columns = (ops, events.external_id[ops], events.start_ns[ops], events.end_ns[ops], pid[events.lane[ops]])
+    waiting = list(zip(*(column.tolist() for column in columns), strict=True))[::-1]
+    asked = (events.external_id[calls], events.start_ns[calls], pid[events.lane[calls]])
+    running: dict[int, list[tuple[int, int]]] = {}  # by process: (end, row), by start
+    now = NONE
+    for place, (number, at, process) in enumerate(zip(*(column.tolist() for column in asked), strict=True)):
+        if number != now:
+            running, now = {}, number
+            while waiting[-1][1] < number:
+                waiting.pop()
+        while waiting and waiting[-1][1] == number and waiting[-1][2] - OUTSIDE_NS <= at:
+            row, _, _, end, owner = waiting.pop()
+            running.setdefault(owner, []).append((end, row))
+        mine = running.get(process, [])
+        while mine and mine[-1][0] + OUTSIDE_NS < at:
+            mine.pop()
+        found[place] = mine[-1][1] if mine else NONE
+    return found

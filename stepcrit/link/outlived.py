@@ -66,14 +66,20 @@ def _bounds(events: EventTable, mine: Int64Array, asked: Int64Array, of_name: In
         of_name: how many rows each name has.
     """
     end = events.end_ns[asked]
-    bound = _earliest_around(events, mine, asked)
+    bound = earliest_around(events, mine, asked)
     alone = of_name[events.name[asked]] == 1
     room = np.where(alone, np.maximum(OUTLIVES_NS, _extent_of_others(events, mine, asked)), OUTLIVES_NS)
     return np.where((bound >= 0) & (end - bound > room), bound, end)
 
 
-def _earliest_around(events: EventTable, mine: Int64Array, asked: Int64Array) -> Int64Array:
-    """The earliest end of what was open when each row started, -1 where nothing was."""
+def earliest_around(events: EventTable, mine: Int64Array, asked: Int64Array) -> Int64Array:
+    """The earliest end of what was open when each of some rows started, -1 where nothing was.
+
+    Args:
+        events: the table.
+        mine: rows of one thread, ascending.
+        asked: some of them, ascending.
+    """
     starts, found = events.start_ns[asked], np.full(len(asked), NONE, np.int64)
     # Only what is open when one of them starts can be around one.
     holds = np.searchsorted(starts, events.start_ns[mine]) < np.searchsorted(starts, events.end_ns[mine])

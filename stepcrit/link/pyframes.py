@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepcrit.link.outlived import earliest_around
 from stepcrit.link.retable import with_times
-from stepcrit.model.arrays import Int64Array
-from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.arrays import distinct
+from stepcrit.model.events import EventKind
 from stepcrit.model.oddity import Done, Oddity
 from stepcrit.model.trace import RawTrace
 
@@ -26,8 +27,11 @@ def cut_lost_returns(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
         return trace, ()
     last = int(events.end_ns[python].max())
     end = events.end_ns.copy()
-    for row in python[events.end_ns[python] == last].tolist():
-        end[row] = _bound(events, python, row)
+    open_last = python[events.end_ns[python] == last]
+    for lane in distinct(events.lane[open_last]).tolist():
+        asked = open_last[events.lane[open_last] == lane]
+        bound = earliest_around(events, python[events.lane[python] == lane], asked)
+        end[asked] = np.where((bound >= 0) & (end[asked] - bound > ROUNDING_NS), bound, end[asked])
     over = events.end_ns - end
     if not over.any():
         return trace, ()
@@ -37,12 +41,3 @@ def cut_lost_returns(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
         {"cut_ns": int(over[worst])},
     )  # fmt: skip
     return with_times(trace, events.start_ns, end), (found,)
-
-
-def _bound(events: EventTable, python: Int64Array, row: int) -> int:
-    """When a frame must have returned: its own end, where every frame around it ends no earlier."""
-    start, end = int(events.start_ns[row]), int(events.end_ns[row])
-    before = python[: int(np.searchsorted(python, row))]
-    around = before[(events.lane[before] == events.lane[row]) & (events.end_ns[before] > start)]
-    bound = int(events.end_ns[around].min(initial=end))
-    return bound if end - bound > ROUNDING_NS else end
