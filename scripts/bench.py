@@ -25,12 +25,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-
-import scale_trace
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+SCALE = ROOT / "scripts" / "scale_trace.py"
 MARK = re.compile(r"(<!-- bench -->\n).*?(<!-- /bench -->)", re.DOTALL)
 CORPUS = (
     "param-dlrm-8rank/worker0_step_12.1694128201545.pt.trace.json.gz",
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     with tempfile.TemporaryDirectory(prefix="stepcrit-bench-", dir=options.folder) as folder:
         rows = []
-        for path in [*_given(options.traces), *_scaled(options.scaled, Path(folder))]:
+        for path in chain(_given(options.traces), _scaled(options.scaled, Path(folder))):
             rows.append(row := _row(path, _contenders(options), options, Path(folder)))
             print(row, flush=True)
             if path.is_relative_to(folder):
@@ -145,11 +145,14 @@ def _scaled(sizes: str, folder: Path) -> Iterator[Path]:
     """Large traces, each made when its turn comes."""
     corpus = Path(os.environ.get("STEPCRIT_CORPUS") or ROOT / "absent")
     fixture = ROOT / "fixtures" / "simulated" / "host_bound.json.gz"
-    for size in map(float, filter(None, sizes.split(","))):
-        seed = corpus / SEEDS[size > SEED_UP_TO_MB]
-        pattern = scale_trace.pattern_of(seed if seed.exists() else fixture)
-        target = folder / f"{(seed if seed.exists() else fixture).name.partition('.')[0]} x{size:.0f}MB.json"
-        scale_trace.scale(pattern, scale_trace.copies_for(pattern, size), target)
+    for size in filter(None, sizes.split(",")):
+        seed = corpus / SEEDS[float(size) > SEED_UP_TO_MB]
+        seed = seed if seed.exists() else fixture
+        target = folder / f"{seed.name.partition('.')[0][:16]} x {size} MB.json"
+        # By a process of its own: a child's peak memory is at least what its parent has when it is started.
+        subprocess.run(
+            [sys.executable, SCALE, seed, "-o", target, "--megabytes", size], check=True, capture_output=True
+        )
         yield target
 
 
