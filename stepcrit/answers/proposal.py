@@ -61,11 +61,12 @@ def _count(now: Sampled, what: Metric) -> Proposed | None:
         low, high = min(steady), max(value, *steady)
         why = say("{} now; from {} to {} in {} steady steps", _shown(value, what), _shown(low, what), _shown(high, what), _number(len(steady)))  # fmt: skip
         return Proposed(what.name, what.unit, high, Level.ERROR, why)
-    told = (
-        "the same in {} steady steps" if len(steady) > 1 else "of one step: whether it repeats is not known"
-    )
-    more = (_number(len(steady)),) if len(steady) > 1 else ()
-    why = say(f"{{}} now, {told}", _shown(value, what), *more)
+    if len(steady) > 1:
+        why = say("{} now, the same in {} steady steps", _shown(value, what), _number(len(steady)))
+    elif len(now.steady) > 1:
+        why = say("{} now, known of no more than one step", _shown(value, what))
+    else:
+        why = say("{} now, of one step: whether it repeats is not known", _shown(value, what))
     return Proposed(what.name, what.unit, value, Level.ERROR, why)
 
 

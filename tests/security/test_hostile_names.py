@@ -63,7 +63,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("slim",): (),  # its answer is a trace: see below
     ("demo",): ("",),
     ("explain",): ("", "json", "SC200"),
-    ("init",): ("TRACE -o /dev/stdout",),
+    ("init",): ("in*/*.json -o /dev/stdout",),
     ("schema",): ("", "analyze", "config"),
     ("calc", "amdahl"): ("--part TYPED=40ms:2 --of 100ms", "--part =1+1=40ms:2 --part @SUM(1)=1ms:2 --of 100ms"),
     ("calc", "crossover"): ("--a 30s+1.0s --b 0s+1.2s --at 50",),
@@ -99,7 +99,7 @@ REFUSED = (
     ("diff TRACE TRACE -o TRACE", 2),
     ("check TYPED", 2), ("check TRACE --config TYPED", 2), ("check TRACE --base TYPED", 2), ("check TRACE --steps TYPED", 2),
     ("check TRACE --base . --junit FOLDER/TYPED/x.xml", 5), ("check TRACE --base . --junit TRACE", 2), ("check TYPED*", 2),
-    ("explain TYPED", 2), ("explain jsonTYPED", 2), ("schema TYPED", 2), ("init TYPED", 2), ("init TRACE -o FOLDER/TYPED/x", 5), ("init TRACE -o TRACE --force", 2), ("schema analyze -o FOLDER/TYPED/x", 5),
+    ("explain TYPED", 2), ("explain jsonTYPED", 2), ("schema TYPED", 2), ("init TYPED", 2), ("init TRACE", 2), ("init in*/*.json -o FOLDER/TYPED/x", 5), ("init TRACE -o TRACE --force", 2), ("schema analyze -o FOLDER/TYPED/x", 5),
     ("calc TYPED", 2), ("calc amdahl --part TYPED --of 1ms", 2), ("calc amdahl --part a=1ms:TYPED --of 1ms", 2),
     ("calc amdahl --observed TYPED --op-speedup 2", 2), ("calc crossover --a TYPED --b 0s+1s", 2),
     ("calc crossover --a 1s+TYPED --b 0s+1s", 2), ("calc roofline --gemm TYPED --bandwidth 1GB/s --roof 1GFLOP/s", 2),
@@ -250,7 +250,7 @@ def test_nothing_but_colour_is_added_on_any_terminal(
 def test_a_file_holds_what_stdout_would_and_nothing_else_is_written(
     place: Place, suffix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for command, typed in ((command, several[0]) for command, several in ROWS.items()):
+    for command, typed in ((command, several[0]) for command, several in ROWS.items() if several):
         if command[0] in PLAIN or command == ("slim",):
             continue
         asked, out = [*command, *place.argv(typed)], f"out-{'-'.join(command)}{suffix}"
