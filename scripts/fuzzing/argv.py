@@ -81,7 +81,7 @@ def _command(dice: Random) -> list[str]:
         words.append(dice.choice(("good.json", "good.json", "good.json.gz", *PLACES)))
     if path == ("init",):
         words += dice.choice(
-            ([], ["good.json"], ["good.json.gz", "-o", "/dev/stdout"], ["*"], [dice.choice(PLACES)])
+            ([], ["good.json"], ["good.json.gz", "-o", "out.toml"], ["*"], [dice.choice(PLACES)])
         )
     if path == ("schema",):
         words += dice.choice(([], ["config"], ["whatif-rank"], [dice.choice(odd.NAMES)]))
