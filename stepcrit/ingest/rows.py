@@ -18,6 +18,7 @@ import numpy as np
 
 from stepcrit.ingest.arguments import (
     NO_ARGUMENTS,
+    NO_TEXT,
     SAYS_NOTHING,
     UNKNOWN_BYTES,
     ArgumentReader,
@@ -180,13 +181,20 @@ class RowCollector:
             track=self._tracks(events),
             stack=self.stacks.codes([arg.stack for arg in args]) - 1,
             module=self.modules.codes([arg.module for arg in args]) - 1,
-            shapes=self._list_codes(self.shapes, "Input Dims", [bytes(_shapes(arg)) for arg in args]),
-            dtypes=self._list_codes(self.dtypes, "Input type", [bytes(arg.dtypes) for arg in args]),
+            shapes=self._list_codes(
+                self.shapes,
+                "Input Dims",
+                _texts([arg.shapes for arg in args], [arg.old_shapes for arg in args]),
+            ),
+            dtypes=self._list_codes(self.dtypes, "Input type", _texts([arg.dtypes for arg in args])),
             **self._argument_columns(args),
         )
-        for place, (event, arg) in enumerate(zip(events, args, strict=True)):
-            if arg.collective or arg.graph > 0 or event.cat == "cuda_sync":
-                self.arguments[int(order[place])] = self._reader.all_of(texts[place])
+        for place in [
+            place
+            for place, (event, arg) in enumerate(zip(events, args, strict=True))
+            if arg.collective or arg.graph > 0 or event.cat == "cuda_sync"
+        ]:
+            self.arguments[int(order[place])] = self._reader.all_of(texts[place])
 
     def _take_ends(self, events: list[Event], order: Int64Array) -> None:
         """Ends of B."""
@@ -275,9 +283,15 @@ class RowCollector:
             "external_id": np.where(external == NONE, old_external, external),
             "python_id": int64_column([arg.python_id for arg in args]),
             "seq": int64_column([arg.seq for arg in args], self._lost("Sequence number")),
-            "nbytes": int64_column([_nbytes(arg) for arg in args]),
+            "nbytes": int64_column(
+                _first_there([a.nbytes for a in args], [a.old_nbytes for a in args], [a.size for a in args])
+            ),
             # On host calls a stream is a HIP handle in hexadecimal: no loss.
-            "stream": int64_column([_queue(arg) for arg in args]),
+            "stream": int64_column(  # XPU has no streams but queues
+                _first_there(
+                    [a.stream for a in args], [a.sycl_queue for a in args], [a.l0_queue for a in args]
+                )
+            ),
             "device": int64_column([arg.device for arg in args]),
         }
 
@@ -304,20 +318,21 @@ class RowCollector:
         return count
 
 
-def _shapes(arg: Arguments) -> msgspec.Raw:
-    """The shapes under the name that is there: until 2021 it was written in small letters."""
-    return arg.shapes or arg.old_shapes
+def _texts(*columns: list[msgspec.Raw]) -> list[bytes]:
+    """Of each row, the list under the first of its names that is there: until 2021 one was written in small letters."""
+    texts, *others = columns
+    for other in others:
+        if other.count(NO_TEXT) < len(other):
+            texts = [then if text is NO_TEXT else text for text, then in zip(texts, other, strict=True)]
+    return [b"" if text is NO_TEXT else bytes(text) for text in texts]
 
 
-def _queue(arg: Arguments) -> Number:
-    """The queue under the first of its names that is there: XPU has no streams."""
-    if arg.stream != NONE:
-        return arg.stream
-    return arg.l0_queue if arg.sycl_queue == NONE else arg.sycl_queue
-
-
-def _nbytes(arg: Arguments) -> Number:
-    """Bytes under the first of its names that is there."""
-    if arg.nbytes != NONE:
-        return arg.nbytes
-    return arg.size if arg.old_nbytes == NONE else arg.old_nbytes
+def _first_there(*columns: list[Number]) -> list[Number]:
+    """Of each row, the number under the first of its names that is there."""
+    numbers, *others = columns
+    for other in others:
+        if other.count(NONE) < len(other):
+            numbers = [
+                then if number == NONE else number for number, then in zip(numbers, other, strict=True)
+            ]
+    return numbers

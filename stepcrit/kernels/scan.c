@@ -11,7 +11,7 @@
 #include "json_text.h"
 #include "words.h"
 
-enum { REVISION = 1 };
+enum { REVISION = 2 };
 
 static const int64_t NONE = -1;
 /* What stepcrit.ingest.times allows. */
