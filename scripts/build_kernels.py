@@ -37,7 +37,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[misc] # hatchling is ther
             for stale in [*in_place.glob("*.so"), *in_place.glob("*.pyd")]:
                 stale.unlink()
             for each in built:
-                shutil.copy2(each, in_place)
+                _put(each, in_place)
         elif built:
             build_data["pure_python"] = False
             best: str = self.build_config.builder.get_best_matching_tag()
@@ -58,6 +58,12 @@ class KernelsHook(BuildHookInterface):  # type: ignore[misc] # hatchling is ther
             f"stepcrit: left out the compiled kernels, the plain ones will run: {reason}"
         )
         return []
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Put a file in its place at once: written over, it would end every process that has it loaded."""
+    beside = shutil.copy2(made, folder / f".{made.name}")
+    Path(beside).replace(folder / made.name)
 
 
 class CannotCompileError(Exception):
@@ -111,5 +117,5 @@ def compile_kernels(root: Path, flags: tuple[str, ...], into: Path | None = None
 if __name__ == "__main__":
     root = Path(__file__).resolve().parent.parent
     for made in compile_kernels(root, FLAGS):
-        shutil.copy2(made, root / KERNELS)
+        _put(made, root / KERNELS)
         print(f"{KERNELS / made.name}: built")

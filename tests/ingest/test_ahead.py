@@ -106,13 +106,17 @@ def test_what_the_thread_meets_is_raised_to_who_reads(
         read_trace(path)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_dies_of_a_bug_keeps_nobody_waiting() -> None:
+def test_a_thread_that_dies_of_a_bug_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     def dies() -> Piece:
         raise ZeroDivisionError
 
+    told: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    ahead = Ahead(dies)
     with pytest.raises(InternalError, match="ended before the text"):
-        Ahead(dies).next()
+        ahead.next()
+    ahead.stop()
+    assert len(told) == 1
 
 
 def test_where_no_thread_can_be_had_reading_does_without(
