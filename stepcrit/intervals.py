@@ -7,6 +7,7 @@ one from any intervals. Touching intervals do not overlap. Every operation is O(
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ def union(start: Ints, end: Ints) -> Intervals:
 
 def intersect(a: Intervals, b: Intervals) -> Intervals:
     """What lies in both sets."""
-    bounds = np.unique(np.concatenate((a.start, a.end, b.start, b.end)))
+    bounds = ascending(np.concatenate((a.start, a.end, b.start, b.end)))
     left, right = bounds[:-1], bounds[1:]
     both = covers(a, left) & covers(b, left)
     return union(left[both], right[both])
@@ -76,7 +77,7 @@ def intersect(a: Intervals, b: Intervals) -> Intervals:
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
     """What lies in `a` and not in `b`."""
-    bounds = np.unique(np.concatenate((a.start, a.end, b.start, b.end)))
+    bounds = ascending(np.concatenate((a.start, a.end, b.start, b.end)))
     left, right = bounds[:-1], bounds[1:]
     rest = covers(a, left) & ~covers(b, left)
     return union(left[rest], right[rest])
@@ -99,3 +100,14 @@ def covers(a: Intervals, at: Ints) -> NDArray[np.bool_]:
     i = np.searchsorted(a.start, at, side="right") - 1  # -1 before the first: that end is not asked for
     inside: NDArray[np.bool_] = (i >= 0) & (at < a.end[i])
     return inside
+
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def ascending(values: NDArray[Number]) -> NDArray[Number]:
+    """The values that occur, each once: `numpy.unique`, which loads masked arrays for it and hashes."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from stepcrit.errors import InternalError
 from stepcrit.graph.path import MANY_PATHS, PieceKind
 from stepcrit.graph.segments import Segments
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import Side
 from stepcrit.model.graph import EdgeKind, Evidence
@@ -61,7 +60,7 @@ def analyze(view: StepGraph) -> CriticalPath:
     segments = view.segments
     length = segments.length_ns
     by_class = {
-        WorkClass(c): int(length[segments.work == c].sum()) for c in np.unique(segments.work).tolist()
+        WorkClass(c): int(length[segments.work == c].sum()) for c in ascending(segments.work).tolist()
     }
     by_class = dict(sorted(by_class.items(), key=lambda item: (-item[1], item[0])))
     by_group: dict[str, int] = dict.fromkeys(("compute", "comm", "copy", "host", "gap"), 0)
@@ -69,7 +68,7 @@ def analyze(view: StepGraph) -> CriticalPath:
         by_group[work.group] += ns
     names = {-1: "opening", **_EVIDENCE_LABELS}
     by_evidence = {
-        names[int(e)]: int(length[segments.evidence == e].sum()) for e in np.unique(segments.evidence)
+        names[int(e)]: int(length[segments.evidence == e].sum()) for e in ascending(segments.evidence)
     }
     elapsed = view.step.elapsed_ns
     for parts in (by_class, by_group, by_evidence):

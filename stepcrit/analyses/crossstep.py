@@ -20,6 +20,7 @@ from stepcrit.graph.counterparts import Counterparts, Matcher, matcher
 from stepcrit.graph.schedule import forward
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.graph.transplant import matched_time, thread_clock, transplant
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import median_of
 from stepcrit.model.steps import Step
 
@@ -108,7 +109,7 @@ def _counts(step: Step) -> bool:
 def _crossings(view: StepGraph) -> int:
     """Edges of the step's critical path that lead from one lane to another."""
     graph = view.built.graph
-    edges = np.unique(view.path.edge[view.path.edge >= 0])
+    edges = ascending(view.path.edge[view.path.edge >= 0])
     return int((graph.lane[graph.src[edges]] != graph.lane[graph.dst[edges]]).sum())
 
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TypeAlias
 
-import numpy as np
-
+from stepcrit.intervals import ascending
 from stepcrit.link.presence import Use, platform_of, presence
 from stepcrit.link.products import is_product
 from stepcrit.link.workload import NEVER, Times, WorkKey, flops_of, work_of
@@ -181,7 +180,7 @@ def _capture(trace: RawTrace) -> dict[str, bool | None]:
 def _device_names(trace: RawTrace) -> tuple[str, ...] | None:
     """The model of each device that did something."""
     events = trace.events
-    lanes = [events.lanes[i] for i in np.unique(events.lane[events.is_kind(*DEVICE_KINDS)]).tolist()]
+    lanes = [events.lanes[i] for i in ascending(events.lane[events.is_kind(*DEVICE_KINDS)]).tolist()]
     used = {lane.device_label: lane.device for lane in lanes}
     named = {device.id: device.name for device in trace.meta.devices if device.name}
     if not used:

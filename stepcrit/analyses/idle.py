@@ -10,8 +10,8 @@ Keeps:    the causes of a stretch sum to its length; all stretches sum to the wi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -93,8 +93,14 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
             f"device {device} has no stream {stream}", do=f"streams: {', '.join(map(str, have))}"
         )
     gaps = complement(union(events.start_ns[rows], events.end_ns[rows]), *window)
-    facts = _Facts(view, launch_points(view.built), rows, _bound_by_event(view))
-    stretches = tuple(_stretch(facts, gap) for gap in gaps.pairs())
+    facts = _facts(view, rows)
+    starts = events.start_ns[rows]  # ascending, like the rows of the table
+    bounds = zip(
+        *(np.searchsorted(starts, gaps.end, side=side).tolist() for side in ("left", "right")), strict=True
+    )
+    stretches = tuple(
+        _stretch(facts, gap, range(*span)) for gap, span in zip(gaps.pairs(), bounds, strict=True)
+    )
     causes: Counter[str] = Counter()
     owners: Counter[str] = Counter()
     for stretch in stretches:
@@ -104,54 +110,55 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
     return Idle(gaps.length, _largest_first(causes), _largest_first(owners), stretches)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Facts:
-    """What all stretches of a device are explained by.
+    """What all stretches of a device are explained by; lists by place among its activities, in order of start.
 
     Attributes:
         view: the step.
         points: launch points.
-        rows: device activities, by start.
-        by_event: nodes whose start a recorded event decided.
+        rows: event rows.
+        node: their first nodes, NONE where they have none.
+        at_ns: when their threads had let them go, NONE where that is not known.
+        by_event: whether a recorded event decided when they started.
     """
 
     view: StepGraph
     points: LaunchPoints
-    rows: Int64Array
-    by_event: BoolArray
-
-    @cached_property
-    def start_ns(self) -> Int64Array:
-        """The starts of `rows`, ascending like the rows of the table."""
-        return self.view.trace.events.start_ns[self.rows]
-
-    def starting_at(self, at_ns: int) -> Int64Array:
-        """The activities that start at an instant."""
-        low, high = (int(np.searchsorted(self.start_ns, at_ns, side=side)) for side in ("left", "right"))
-        return self.rows[low:high]
+    rows: list[int]
+    node: list[int]
+    at_ns: list[int]
+    by_event: list[bool]
 
 
-def _stretch(facts: _Facts, gap: tuple[int, int]) -> IdleStretch:
-    """Explain one idle stretch [a, b]."""
-    view, points, (a, b) = facts.view, facts.points, gap
-    starting = facts.starting_at(b)
-    nodes = view.built.first_node[starting]
-    nodes, starting = nodes[nodes >= 0], starting[nodes >= 0]
-    if not nodes.size:
+def _facts(view: StepGraph, rows: Int64Array) -> _Facts:
+    points = launch_points(view.built)
+    node = view.built.first_node[rows]
+    known = np.maximum(node, 0)
+    at = np.where(node >= 0, points.at_ns[known], NONE)
+    columns = (rows, node, at, _bound_by_event(view)[known])
+    return _Facts(view, points, *(column.tolist() for column in columns))
+
+
+def _stretch(facts: _Facts, gap: tuple[int, int], places: Iterable[int]) -> IdleStretch:
+    """Explain one idle stretch [a, b] by the activities that start at its end."""
+    view, (a, b) = facts.view, gap
+    starting = [place for place in places if facts.node[place] >= 0]
+    if not starting:
         return IdleStretch(a, b, NONE, {TAIL: b - a}, {})
-    at = points.at_ns[nodes]
-    launched = np.flatnonzero(at >= 0)
-    if not launched.size:
+    launched = [place for place in starting if facts.at_ns[place] >= 0]
+    if not launched:
+        rows = [facts.rows[place] for place in starting]
         known = (
-            view.links.launch[starting] >= 0
+            view.links.launch[rows] >= 0
         ).any()  # launches are there, but the graph was built without them
-        return IdleStretch(a, b, int(starting[0]), {NOT_ASKED if known else ORPHAN: b - a}, {})
-    first = launched[int(np.argmin(at[launched]))]
-    node, launch = int(nodes[first]), int(at[first])
+        return IdleStretch(a, b, rows[0], {NOT_ASKED if known else ORPHAN: b - a}, {})
+    first = min(launched, key=facts.at_ns.__getitem__)
+    row, launch = facts.rows[first], facts.at_ns[first]
     if launch <= a:
-        cause = DEPENDENCY if facts.by_event[node] else _device_side(view, b - a)
-        return IdleStretch(a, b, int(starting[first]), {cause: b - a}, {})
-    return _late_launch(view, int(points.node[node]), (a, launch, b), int(starting[first]))
+        cause = DEPENDENCY if facts.by_event[first] else _device_side(view, b - a)
+        return IdleStretch(a, b, row, {cause: b - a}, {})
+    return _late_launch(view, int(facts.points.node[facts.node[first]]), (a, launch, b), row)
 
 
 def _device_side(view: StepGraph, length: int) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from stepcrit.graph.floors import launch_floor
 from stepcrit.graph.launchpoint import launch_points
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.model.arrays import BoolArray, Int64Array, median_of
+from stepcrit.model.arrays import BoolArray, Int64Array, median_of, percentile_of
 from stepcrit.model.graph import EdgeKind, NodeKind
 
 
@@ -59,7 +59,7 @@ def analyze(view: StepGraph) -> Queueing:
     return Queueing(
         len(inside),
         int(median_of(wait)),
-        int(np.percentile(wait, 95)),
+        int(percentile_of(wait, 95)),
         floor,
         float(_bound_by_launch(view)[inside].mean()),
         int(series[1].max(initial=0)),

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepcrit.errors import InternalError
+from stepcrit.intervals import ascending
 
 SEED = 12345
 RESAMPLES = 10_000
@@ -359,7 +360,7 @@ def drift(values: Sequence[float]) -> float | None:
     middle = median(values)
     if len(values) < FEWEST_STEPS or not middle:
         return None
-    at = np.unique(np.linspace(0, len(values) - 1, min(len(values), SLOPE_POINTS)).round().astype(np.int64))
+    at = ascending(np.linspace(0, len(values) - 1, min(len(values), SLOPE_POINTS)).round().astype(np.int64))
     chosen = np.array(values, np.float64)[at]
     i, j = np.triu_indices(len(at), 1)
     return float(np.median((chosen[j] - chosen[i]) / (at[j] - at[i]))) / float(middle)

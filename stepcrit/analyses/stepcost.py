@@ -19,6 +19,7 @@ from stepcrit.graph.change import WAITS
 from stepcrit.graph.pathkeys import Keyed, PathKey, keyed
 from stepcrit.graph.segments import segments_of
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
@@ -146,7 +147,7 @@ def _waits(view: StepGraph, steps: Sequence[Step], found: Keyed) -> dict[PathKey
     """Calls whose return the device decided, in the steps' windows on the host."""
     graph = view.built.graph
     edges = np.flatnonzero(view.built.arrivals.binds & np.isin(graph.edge_kind, WAITS))
-    nodes = np.unique(graph.dst[edges])
+    nodes = ascending(graph.dst[edges])
     nodes = nodes[graph.row[nodes] >= 0]
     inside = _within(graph.start_ns[nodes], [(s.host_start_ns, s.host_end_ns) for s in steps])
     keys, counts = np.unique(found.groups.of_row[graph.row[nodes[inside]]], return_counts=True)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Evidence, NodeKind
 
@@ -49,7 +48,7 @@ def analyze(view: StepGraph) -> Trust:
     names = {-1: "opening", **{int(e): e.name.lower() for e in Evidence}}
     shares = {
         names[int(e)]: float(length[segments.evidence == e].sum() / total)
-        for e in np.unique(segments.evidence)
+        for e in ascending(segments.evidence)
     }
     graph = view.built.graph
     starts = (graph.kind >= NodeKind.KERNEL) & (graph.part <= 1)

@@ -239,17 +239,20 @@ def nulls_of(data: Data, reasons: Mapping[str, str]) -> dict[str, str]:
     return {path: reasons[path] for path in sorted(found)}
 
 
+HOLDERS, LISTS = (dict, list, tuple), (list, tuple)
+
+
 def _find_nulls(value: Any, path: str, found: set[str]) -> None:
     """Collect the paths of nulls; answers hold hundred thousands of numbers, which are passed over here."""
     if value is None:
         found.add(path)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if inner is None or isinstance(inner, dict | list | tuple):
+            if inner is None or isinstance(inner, HOLDERS):
                 _find_nulls(inner, f"{path}.{key}" if path else key, found)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, LISTS):
         for inner in value:
-            if inner is None or isinstance(inner, dict | list | tuple):
+            if inner is None or isinstance(inner, HOLDERS):
                 _find_nulls(inner, f"{path}[]", found)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from stepcrit.analyses import room
 from stepcrit.analyses.room import Room
 from stepcrit.answers.assumed import assumed_section, assumptions
@@ -18,6 +16,7 @@ from stepcrit.answers.words import count, input_of, name, ns, plural, say, say_s
 from stepcrit.graph.change import Options
 from stepcrit.graph.selector import Selector
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.model.section import Document, Section, Sentence
 from stepcrit.units import ns_text
 
@@ -71,7 +70,7 @@ def answer(
 
 def _told(view: StepGraph, found: Room) -> list[Sentence]:
     selection = found.selection
-    n = len(np.unique(selection.activity))  # what is nested in an operator's call is part of it
+    n = len(ascending(selection.activity))  # what is nested in an operator's call is part of it
     what = f"{n} {plural(n, 'activity', 'activities')}"
     where = (
         say(

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from stepcrit.analyses import bounds, whatif
 from stepcrit.analyses.bounds import Bounds
 from stepcrit.analyses.whatif import Question
@@ -35,6 +33,7 @@ from stepcrit.graph.change import Applied, Change
 from stepcrit.graph.replay import Saving
 from stepcrit.graph.select import Selection, together
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.section import Block, Cell, Column, Document, Section, Sentence, Unit, Value
 from stepcrit.units import ns_text
@@ -181,7 +180,7 @@ def _opening(view: StepGraph, result: whatif.WhatIf) -> list[Sentence]:
     for change, selection, entries in zip(
         result.question.changes, applied.selections, applied.calls, strict=True
     ):
-        lines.append(in_words(change, selection, calls=len(np.unique(every.row[entries]))))
+        lines.append(in_words(change, selection, calls=len(ascending(every.row[entries]))))
     if applied.production != 1:
         lines.append(
             say(

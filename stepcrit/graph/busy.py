@@ -12,6 +12,7 @@ import numpy as np
 
 from stepcrit.graph.replay import Replayer
 from stepcrit.graph.schedule import FAR
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.graph import Graph
 
@@ -34,7 +35,7 @@ def busy_lanes(graph: Graph, dur_ns: Int64Array, counted: BoolArray) -> tuple[Bu
     alone = np.minimum(dur_ns, _until_next(graph))
     total = np.zeros(int(graph.lane.max(initial=-1)) + 1, np.int64)
     np.add.at(total, graph.lane[nodes], alone[nodes])
-    lanes = np.unique(graph.lane[nodes]).tolist()
+    lanes = ascending(graph.lane[nodes]).tolist()
     return tuple(sorted((Busy(i, int(total[i])) for i in lanes), key=lambda one: (-one.busy_ns, one.lane)))
 
 

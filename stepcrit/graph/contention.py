@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.intervals import union
+from stepcrit.intervals import ascending, union
 from stepcrit.model.arrays import Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS
@@ -90,7 +90,7 @@ def _compute(view: StepGraph) -> tuple[Int64Array, Int64Array]:
     compute, comm = device & (work < WorkClass.COMM), device & (work == WorkClass.COMM)
     label = np.array([lane.device_label for lane in events.lanes])[events.lane]
     beside = np.zeros(len(events), np.int64)
-    for one in np.unique(label[comm]).tolist():
+    for one in ascending(label[comm]).tolist():
         active = union(events.start_ns[comm & (label == one)], events.end_ns[comm & (label == one)])
         mine = compute & (label == one)
         beside[mine] = active.covered_by(events.end_ns[mine]) - active.covered_by(events.start_ns[mine])

@@ -17,6 +17,7 @@ import numpy as np
 
 from stepcrit.errors import quoted
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.link.stepmarks import step_marks
 from stepcrit.model.arrays import Int64Array, distinct
 from stepcrit.model.events import EventKind
@@ -88,7 +89,7 @@ class Matcher:
         """The device activities of both steps, queue by queue."""
         mine, theirs = self._launched(step), self._launched(other)
         lane, pairs = self.view.trace.events.lane, []
-        for one in np.union1d(lane[mine], lane[theirs]).tolist():
+        for one in ascending(np.concatenate((lane[mine], lane[theirs]))).tolist():
             a, b = mine[lane[mine] == one], theirs[lane[theirs] == one]
             again = self._again(a, b)
             if again is None:

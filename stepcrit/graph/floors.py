@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from stepcrit.graph.build import TraceGraph
+from stepcrit.model.arrays import percentile_of
 from stepcrit.model.graph import EdgeKind, Note
 
 LONGEST_USUAL_NS = 20_000
@@ -31,7 +32,7 @@ def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[Note, ..
     floors, notes = {}, []
     for kind, samples in ((EdgeKind.LAUNCH, _launch_waits(built)), (EdgeKind.STREAM, _stream_gaps(built))):
         if len(samples) >= MIN_SAMPLES:
-            floors[kind] = int(np.percentile(samples, PERCENTILE))
+            floors[kind] = int(percentile_of(samples, PERCENTILE))
         else:
             notes.append(Note.NO_LAUNCH_FLOOR if kind == EdgeKind.LAUNCH else Note.NO_STREAM_FLOOR)
     return floors, tuple(notes)
@@ -40,7 +41,7 @@ def learn_floors(built: TraceGraph) -> tuple[dict[EdgeKind, int], tuple[Note, ..
 def launch_floor(built: TraceGraph) -> int | None:
     """The trace's normal launch latency in ns; None below MIN_SAMPLES."""
     waits = _launch_waits(built)
-    return int(np.percentile(waits, PERCENTILE)) if len(waits) >= MIN_SAMPLES else None
+    return int(percentile_of(waits, PERCENTILE)) if len(waits) >= MIN_SAMPLES else None
 
 
 def usual_delays(built: TraceGraph, usual_gaps: Mapping[int, float]) -> dict[int, int]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from stepcrit.graph.segments import gap_class_of_nodes
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.link.patterns import near_names
 from stepcrit.link.source import frame_label
 from stepcrit.model.arrays import Int8Array, distinct
@@ -36,7 +37,7 @@ def could_be(view: StepGraph, kind: str, wanted: str) -> str:
 def _classes(view: StepGraph, of_rows: Int8Array) -> set[WorkClass]:
     """The classes of rows, of gaps, and untracked time where there is any."""
     gaps = gap_class_of_nodes(view.built, view.usual_gaps)[view.built.arrivals.gap_ns > 0]
-    found = {WorkClass(int(w)) for w in np.unique(np.concatenate((of_rows, gaps))) if w >= 0}
+    found = {WorkClass(int(w)) for w in ascending(np.concatenate((of_rows, gaps))) if w >= 0}
     return found | ({WorkClass.UNTRACKED} if (view.stretches.row < 0).any() else set())
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from stepcrit.errors import InternalError
 from stepcrit.graph.build import TraceGraph
 from stepcrit.graph.path import Path, PieceKind
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import NONE, Int8Array, Int32Array, Int64Array, freeze, median_of
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import EdgeKind, Graph, NodeKind
@@ -162,7 +163,7 @@ def usual_gaps(built: TraceGraph) -> dict[int, float]:
     graph, arrivals = built.graph, built.arrivals
     edges = np.flatnonzero(arrivals.binds)
     gaps, kinds = arrivals.gap_ns[graph.dst[edges]], graph.edge_kind[edges]
-    found = {int(kind): gaps[kinds == kind] for kind in np.unique(kinds)}
+    found = {int(kind): gaps[kinds == kind] for kind in ascending(kinds)}
     return {kind: median_of(some) for kind, some in found.items() if len(some) >= ENOUGH_GAPS}
 
 

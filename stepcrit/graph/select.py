@@ -21,6 +21,7 @@ from stepcrit.graph.near import could_be
 from stepcrit.graph.segments import gap_class_of_nodes
 from stepcrit.graph.selector import PREFIXES, Selector
 from stepcrit.graph.stepgraph import StepGraph
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import NodeKind
@@ -123,8 +124,8 @@ def _of(
         length,
         entry,
         activity,
-        len(np.unique(row[on_device])),
-        len(np.unique(activity[~on_device & (row >= 0)])),
+        len(ascending(row[on_device])),
+        len(ascending(activity[~on_device & (row >= 0)])),
         gap_nodes,
         wait_nodes,
         int(length.sum() + view.built.arrivals.gap_ns[gap_nodes].sum()),

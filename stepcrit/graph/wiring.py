@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stepcrit.graph.schedule import Lags
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.graph import EdgeKind, Evidence, Graph
 
@@ -57,7 +58,7 @@ def without_queue_order(graph: Graph, inside: BoolArray, since_ns: int) -> Wirin
     order = graph.edge_kind == EdgeKind.STREAM
     dropped = order & inside[graph.dst]
     before = _entered_from(graph, inside)
-    late = np.unique(graph.dst[dropped])
+    late = ascending(graph.dst[dropped])
     entry = np.array([before.get(v, NONE) for v in late.tolist()], np.int64)
     added = entry >= 0
     src = np.concatenate((graph.src[~dropped], entry[added]))

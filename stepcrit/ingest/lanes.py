@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int32Array, Int64Array
 from stepcrit.model.events import Lane, Side
 
@@ -131,7 +132,7 @@ def _device_names(
     """
     known = (side == Side.DEVICE) & (ordinal >= 0) & (ordinal < _MAX_STREAM)
     told: dict[str, set[int]] = {}
-    pairs = np.unique(track[known] * np.int64(_MAX_STREAM) + ordinal[known])
+    pairs = ascending(track[known] * np.int64(_MAX_STREAM) + ordinal[known])
     for at, number in zip((pairs // _MAX_STREAM).tolist(), (pairs % _MAX_STREAM).tolist(), strict=True):
         told.setdefault(tracks[at][0], set()).add(number)
     one = {pid: numbers.pop() for pid, numbers in told.items() if len(numbers) == 1}

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from stepcrit.intervals import ascending
 from stepcrit.link.faroff import FAR_NS, MINORITY
 from stepcrit.link.launches import link_launches
 from stepcrit.link.places import beside, devices
@@ -130,7 +131,7 @@ def set_clocks(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     device, until = devices(events), ended_by(events, launch)
     shift = np.zeros(len(events.lanes), np.int64)
     found = []
-    for number in np.unique(device[events.lane[launch >= 0]]).tolist():
+    for number in ascending(device[events.lane[launch >= 0]]).tolist():
         lanes = device == number
         bounds = _bounds(events, launch, until, np.flatnonzero((launch >= 0) & lanes[events.lane]))
         offset = bounds.offset_ns
@@ -194,7 +195,7 @@ def _repeated(events: EventTable) -> Int64Array:
     apart = (events.lane[calls[1:]] != events.lane[calls[:-1]]) | (
         events.end_ns[calls[1:]] > events.end_ns[calls[:-1]]
     )
-    return np.unique(events.correlation[calls[1:][same & apart]])
+    return ascending(events.correlation[calls[1:][same & apart]])
 
 
 def _bounds(events: EventTable, launch: Int64Array, until: Int64Array, rows: Int64Array) -> Bounds:

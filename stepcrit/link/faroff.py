@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepcrit.intervals import ascending
 from stepcrit.link.places import beside, devices
 from stepcrit.link.retable import with_times
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
@@ -34,7 +35,7 @@ def put_far_rows_aside(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     far = np.zeros(len(events), np.bool_)
     away = np.zeros(len(events), np.int64)
     device = events.is_kind(*DEVICE_KINDS)
-    for each in np.unique(clock).tolist():
+    for each in ascending(clock).tolist():
         rows = np.flatnonzero((clock == each) & (lies_beside < 0) & (events.kind != EventKind.PROFILER))
         _mark(events.start_ns, rows, far, away)
     _mark_untied_devices(events, clock, device & ~far, far, away)
@@ -83,7 +84,7 @@ def _mark_untied_devices(
     low, high = int(host.min()), int(host.max())
     calls = events.correlation[events.kind == EventKind.RUNTIME]
     tied = (events.correlation >= 0) & np.isin(events.correlation, calls)
-    for each in np.unique(clock[device]).tolist():
+    for each in ascending(clock[device]).tolist():
         rows = np.flatnonzero(device & (clock == each))
         distance = np.maximum(low - start[rows], start[rows] - high)
         if distance.min() > _far(high - low) and not tied[rows].any():
@@ -96,7 +97,7 @@ def _mark_companions(
 ) -> None:
     """Annotations and sync records of a device: on its clock or on the host's, so far only from both."""
     start = events.start_ns
-    for each in np.unique(lies_beside[lies_beside >= 0]).tolist():
+    for each in ascending(lies_beside[lies_beside >= 0]).tolist():
         rows = np.flatnonzero(lies_beside == each)
         distance = np.full(len(rows), np.iinfo(np.int64).max)
         for number in (NONE, each):

@@ -30,8 +30,8 @@ def adopted_calls(events: EventTable, op: Int64Array) -> tuple[Int64Array, Int64
     ops = np.flatnonzero((events.kind == EventKind.CPU_OP) & (events.external_id >= 0))
     ops = ops[np.lexsort((events.start_ns[ops], events.external_id[ops]))]
     calls = np.flatnonzero((events.kind == EventKind.RUNTIME) & (op < 0) & (events.external_id >= 0))
-    named = np.intersect1d(events.external_id[calls], events.external_id[ops])
-    ops, calls = (rows[np.isin(events.external_id[rows], named)] for rows in (ops, calls))
+    calls = calls[np.isin(events.external_id[calls], events.external_id[ops])]
+    ops = ops[np.isin(events.external_id[ops], events.external_id[calls])]
     calls = calls[np.lexsort((events.start_ns[calls], events.external_id[calls]))]
     found = _running(events, ops, calls)
     return calls[found >= 0], found[found >= 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stepcrit.intervals import ascending
 from stepcrit.link.api import CallRole, call_roles
 from stepcrit.link.places import devices, processes
 from stepcrit.model.arrays import BoolArray, Int64Array
@@ -29,9 +30,9 @@ def ended_by(events: EventTable, launch: Int64Array) -> Int64Array:
     roles = call_roles(events)
     syncs = np.flatnonzero(roles == CallRole.SYNC_DEVICE)
     device = devices(events)[events.lane[rows]]
-    for process in np.unique(pid[events.lane[syncs]]).tolist():
+    for process in ascending(pid[events.lane[syncs]]).tolist():
         mine = rows[owner == process]
-        if len(np.unique(device[owner == process])) == 1:
+        if len(ascending(device[owner == process])) == 1:
             calls = syncs[pid[events.lane[syncs]] == process]
             until[mine] = _first_return(events, calls, events.end_ns[launch[mine]])
     copies = rows[_copies_to_host(events, launch, rows, roles == CallRole.COPY_BLOCKING)]

@@ -100,7 +100,8 @@ def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
         return None
     lane = events.lane.copy()
     host = distinct(events.lane[events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION)])
-    stray = np.setdiff1d(np.unique(lane[python]), host)
+    of_python = distinct(lane[python])
+    stray = of_python[~np.isin(of_python, host)]
     ops = events.lane[events.kind == EventKind.CPU_OP]
     if stray.size == 1 and ops.size and events.lanes[int(stray[0])].tid == "0":
         lane[python & (lane == stray[0])] = np.bincount(ops).argmax()

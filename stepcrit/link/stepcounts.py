@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from stepcrit.intervals import ascending
 from stepcrit.link.api import SYNCS, CallRole, call_roles
 from stepcrit.link.collectives import link_collectives
 from stepcrit.link.copies import ends_of
@@ -58,13 +59,13 @@ class StepCounts:
         """Operators of the step that launch device work, by name."""
         events = self._trace.events
         ops = self._links.op[self._device_rows(step)]
-        return frozenset(events.names[i] for i in np.unique(events.name[ops[ops >= 0]]).tolist())
+        return frozenset(events.names[i] for i in ascending(events.name[ops[ops >= 0]]).tolist())
 
     def host_kinds(self, step: Step) -> frozenset[str]:
         """Operators of the step, by name."""
         events = self._trace.events
         ops = self._begun(step) & (events.kind == EventKind.CPU_OP)
-        return frozenset(events.names[i] for i in np.unique(events.name[ops]).tolist())
+        return frozenset(events.names[i] for i in ascending(events.name[ops]).tolist())
 
     def _calls(self, step: Step) -> dict[str, Reading]:
         events = self._trace.events
@@ -131,7 +132,7 @@ class StepCounts:
     def _streams(self, rows: Int64Array) -> Reading:
         if not self._presence.device_known:
             return unknown("the device's work was not recorded")
-        return Reading(len(np.unique(self._trace.events.lane[rows])))
+        return Reading(len(ascending(self._trace.events.lane[rows])))
 
 
 def _summed(sizes: Iterable[int], why: str) -> Reading:

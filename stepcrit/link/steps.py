@@ -236,8 +236,10 @@ def _tile(view: _View, windows: list[Window], boundary: Boundary) -> tuple[Step,
 
 def _host_reach(view: _View, window: Window) -> int:
     """The end of the host's work in a window; that of a whole capture is all threads', not only the busiest one's."""
+    if not window.is_capture:
+        return window.end_ns
     ops = view.events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
-    return int(view.events.end_ns[ops].max(initial=window.end_ns)) if window.is_capture else window.end_ns
+    return int(view.events.end_ns[ops].max(initial=window.end_ns))
 
 
 def _backlog_end(view: _View) -> int:
@@ -276,9 +278,11 @@ def _instant(view: _View, window: Window, rows: Int64Array, boundary: Boundary) 
 
 def _update_of(view: _View, window: Window) -> int:
     """The last optimizer range inside a window, -1 when there is none."""
-    start, end = view.events.start_ns[view.optimizer], view.events.end_ns[view.optimizer]
-    inside = view.optimizer[(end <= window.end_ns) & (start >= window.start_ns)]
-    return int(inside[-1]) if inside.size else NONE
+    ends = view.events.end_ns[view.optimizer]  # ascending: none of them overlaps another
+    last = int(np.searchsorted(ends, window.end_ns, side="right")) - 1
+    if last < 0 or view.events.start_ns[view.optimizer[last]] < window.start_ns:
+        return NONE
+    return int(view.optimizer[last])
 
 
 def _launched_in(events: EventTable, links: Links, rows: Int64Array, around: int) -> Int64Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepcrit.intervals import ascending
 from stepcrit.link.places import processes
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
@@ -50,7 +51,7 @@ def launch_calls(events: EventTable, launch: Int64Array) -> LaunchCalls:
     graph = runtime & _named(events, _GRAPH)
     rows = np.flatnonzero(runtime & (graph | _named(events, _KERNEL)))
     rows = rows[~_captured(events, rows)]
-    served = np.unique(launch[launch >= 0])
+    served = ascending(launch[launch >= 0])
     own = events.correlation[events.is_kind(*DEVICE_KINDS)]
     # A driver call inside the runtime call of its id launched the same work.
     has = np.isin(rows, served) | np.isin(events.correlation[rows], own[own >= 0])
@@ -74,7 +75,7 @@ def _captured(events: EventTable, rows: Int64Array) -> BoolArray:
     ends = np.flatnonzero(runtime & _named(events, _END))
     inside = np.zeros(len(rows), np.bool_)
     process = processes(events)
-    for each in np.unique(process[events.lane[np.concatenate((begins, ends))]]).tolist():
+    for each in ascending(process[events.lane[np.concatenate((begins, ends))]]).tolist():
         mine = process[events.lane[rows]] == each
         opened = events.start_ns[begins[process[events.lane[begins]] == each]]
         closed = np.sort(events.end_ns[ends[process[events.lane[ends]] == each]])

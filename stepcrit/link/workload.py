@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stepcrit.intervals import ascending
 from stepcrit.link.collectives import link_collectives
 from stepcrit.link.microbatch import backward_starts
 from stepcrit.link.products import product_flops
@@ -108,7 +109,7 @@ def work_of(trace: RawTrace, links: Links, steps: Sequence[Step]) -> dict[WorkKe
     found |= _device_work(trace, links, windows)
     found |= _collective_work(trace, links, windows)
     updates = np.array(
-        sorted({int(events.end_ns[row]) for row in np.unique(links.in_optimizer) if row >= 0}), np.int64
+        sorted({int(events.end_ns[row]) for row in ascending(links.in_optimizer) if row >= 0}), np.int64
     )
     for name, at in (("backward passes", backward_starts(events)), ("updates", updates - 1)):
         found |= windows.count([WorkKey("step", name)], np.zeros(len(at), np.int64), at)

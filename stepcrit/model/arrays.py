@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +28,16 @@ def median_of(values: NDArray[np.generic]) -> float:
     low, high = (len(values) - 1) // 2, len(values) // 2
     middle = np.partition(values, (low, high))[[low, high]].astype(np.float64)
     return float(middle.mean())
+
+
+def percentile_of(values: Int64Array, percent: int) -> float:
+    """What so many percent of the values do not exceed, between two of them in proportion: `numpy.percentile`."""
+    at = (len(values) - 1) * (percent / 100)
+    low, high = math.floor(at), math.ceil(at)
+    below, above = np.partition(values, (low, high))[[low, high]].tolist()
+    part = at - low
+    # The nearer of the two is started from, as numpy does: the last bit depends on it.
+    return float(below + (above - below) * part if part < 0.5 else above - (above - below) * (1 - part))
 
 
 def distinct(codes: NDArray[np.signedinteger[Any]]) -> Int64Array:

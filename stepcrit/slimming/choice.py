@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepcrit.errors import UsageError, quoted
+from stepcrit.intervals import ascending
 from stepcrit.link.stepmarks import step_marks
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventTable, Side
@@ -150,6 +151,6 @@ def _with_parents(inside: BoolArray, parent: Int64Array) -> None:
     rows = np.flatnonzero(inside)
     while rows.size:
         above = parent[rows]
-        above = np.unique(above[above != NONE])
+        above = ascending(above[above != NONE])
         rows = above[~inside[above]]
         inside[rows] = True

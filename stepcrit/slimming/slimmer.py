@@ -16,6 +16,7 @@ import numpy as np
 from stepcrit.errors import InternalError, PartialError
 from stepcrit.ingest.limits import Limits
 from stepcrit.ingest.slimmark import SLIM_KEY, counted, mark_text
+from stepcrit.intervals import ascending
 from stepcrit.link.plausible import make_plausible
 from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventKind, Side
@@ -195,7 +196,7 @@ def _tracks(raw: RawTrace, gone: BoolArray, options: SlimOptions, tokens: Tokens
     stays = ~gone[events.order]
     if not options.stacks:
         stays &= events.kind != EventKind.PYTHON
-    used: Int64Array = np.unique(events.lane[stays])
+    used: Int64Array = ascending(events.lane[stays].astype(np.int64))
     lanes = [events.lanes[i] for i in used.tolist()]
     host = [(lane.pid, lane.tid) for lane in lanes if lane.side == Side.HOST]
     return number_tracks(host, [lane.pid for lane in lanes if lane.side != Side.HOST], tokens)
