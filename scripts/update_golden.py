@@ -60,7 +60,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         f"{RECORDED}/accumulation_stacks.json.gz",
     ),
     "explain": ("explain",),
-    "init-host-bound": ("init", f"{SIMULATED}/host_bound.json.gz", "-o", "/dev/stdout"),
+    "init-host-bound": ("init", f"{SIMULATED}/host_bound.json.gz", "-o", "-"),
 }
 ANSWERED_CHECK = (0, 1, 4)
 """`check` answers by its exit code, too."""

@@ -36,7 +36,7 @@ def rules_for(config: Config, path: str) -> list[Rule]:
     """Every rule for one trace; a later budget takes the place of an earlier one of the same metric."""
     found = {rule.metric.name: rule for rule in preset_rules(config.preset)}
     for budget in config.budgets:
-        if fnmatch.fnmatchcase(path, budget.glob):
+        if fnmatch.fnmatchcase(path, budget.glob.removeprefix("./")):
             rule = _rule(budget)
             usual = next(
                 (one for one in preset_rules(config.preset) if one.metric.name == rule.metric.name), None

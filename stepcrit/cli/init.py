@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stepcrit.cli.config import CONFIG, PYPROJECT, project_config
+from stepcrit.cli.lookup import files_like, from_here
 from stepcrit.cli.options import LimitOpt, session_options
 from stepcrit.cli.output import say
 from stepcrit.cli.targets import check_target
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 USUAL = ("traces/**/*.json", "traces/**/*.json.gz", "traces/**/*.json.zst")
 """Where a project keeps its traces."""
 
+STDOUT = "-"
 MOST_TRACES = 200
 MEBIBYTE = 1 << 20
 USUAL_SIZE = 2
@@ -63,7 +65,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace the file that is there.")] = False,
     limit: LimitOpt = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="The file to write; /dev/stdout only shows it.")
+        str, typer.Option("-o", "--output", help="The file to write; - only shows it.")
     ] = CONFIG,
 ) -> None:
     """Write a stepcrit.toml whose budgets are today's numbers, with room for their noise.
@@ -73,13 +75,15 @@ def init(
     from stepcrit.cli.judging import sampled  # noqa: PLC0415 - numpy loads here
     from stepcrit.report.write import write_output  # noqa: PLC0415 - rich loads here
 
-    found = _found(tuple(traces or USUAL), is_typed=bool(traces))
+    found = _found([from_here(one) for one in traces or USUAL], is_typed=bool(traces))
     paths = sorted({path for several in found.values() for path in several})
     _check_free(output, paths, is_forced=force)
     options = session_options(limits=limit)
     read = {path: sampled(path, options, "median") for path in paths}
     text = _text(tuple(found), base, read)
     _check_kept(text, read)
+    if output == STDOUT:
+        return say(text)
     write_output(text.encode(), output)
     if not output.startswith("/dev/"):
         say(_told(output, len(paths), base))
@@ -91,8 +95,6 @@ def _found(patterns: Sequence[str], *, is_typed: bool) -> dict[str, list[str]]:
     Raises:
         UsageError: one that was typed means none, or there is none at all, or they are too many.
     """
-    from stepcrit.cli.lookup import files_like  # noqa: PLC0415 - only here
-
     found = {pattern: files_like(pattern, MOST_TRACES + 1) for pattern in patterns}
     missing = [pattern for pattern, paths in found.items() if not paths]
     if missing and is_typed:
@@ -115,8 +117,8 @@ def _check_free(output: str, paths: Sequence[str], *, is_forced: bool) -> None:
     Raises:
         UsageError: see above.
     """
-    check_target(output, "", *paths) if output != CONFIG else None
-    if is_forced or output.startswith("/dev/"):
+    check_target(output, "", *paths) if output not in {CONFIG, STDOUT} else None
+    if is_forced or output == STDOUT or output.startswith("/dev/"):
         return
     if os.path.lexists(output):
         raise UsageError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from stepcrit.cli.baseline import AtRef, Folder, baseline_of
 from stepcrit.cli.config import CONFIG, project_config
-from stepcrit.cli.lookup import files_like, is_like
+from stepcrit.cli.lookup import files_like, from_here, is_like
 from stepcrit.cli.watched import stale, too_large
 from stepcrit.errors import ConfigError, InternalError, NotFoundInputError, StepcritError, UsageError, quoted
 from stepcrit.model.checked import Checked, CheckedTrace, Effect, Outcome, Place, Remark
@@ -164,7 +164,7 @@ def check(asked: Asked, rules: Ruled, options: Options) -> Checked:
         UsageError: there is none.
         StepcritError: as the rules say; a trace that cannot be read is a verdict of its own.
     """
-    patterns = asked.traces or rules.config.traces
+    patterns = tuple(from_here(one) for one in asked.traces or rules.config.traces)
     if not patterns:
         raise UsageError(
             "no trace given",

@@ -67,6 +67,21 @@ def files_like(pattern: str, most: int) -> list[str]:
     return sorted(found)
 
 
+def from_here(path: str) -> str:
+    """A path or glob as the folder one is in has it: relative where it lies below, without `./`.
+
+    Budgets go by such paths: whoever writes ./traces/a.json means the budgets of traces/a.json.
+
+    >>> from_here("./traces//a.json"), from_here("../a.json"), from_here(os.path.join(os.getcwd(), "*.json"))
+    ('traces/a.json', '../a.json', '*.json')
+    """
+    here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118 - strings are enough
+    parts = path.replace(os.sep, "/").split("/")
+    if not path or os.pardir in parts:  # what .. means depends on links
+        return path
+    return os.path.normpath(path.removeprefix(here) if path != here else path).replace(os.sep, "/")
+
+
 def is_like(path: str, pattern: str) -> bool:
     """Whether `files_like` would find a path, were there such a file.
 

@@ -31,7 +31,7 @@ def stale(config: Config, path: str) -> list[Remark]:
     """Whether code that [watch] says the trace is about was changed after it."""
     found = []
     for watch in config.watch:
-        if fnmatch.fnmatchcase(path.replace(os.sep, "/"), watch.glob):
+        if fnmatch.fnmatchcase(path.replace(os.sep, "/"), watch.glob.removeprefix("./")):
             found += _stale(config.stale, path, watch)
     return found
 

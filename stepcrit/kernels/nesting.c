@@ -93,7 +93,7 @@ static PyObject *sweep(PyObject *module, PyObject *args)
 }
 
 static PyMethodDef methods[] = {{"sweep", sweep, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_nesting", NULL, 0, methods, NULL, NULL, NULL, NULL};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_nesting", "How host events lie in each other.", 0, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__nesting(void)
 {

@@ -204,7 +204,7 @@ static PyMethodDef methods[] = {
     {"paint", paint, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_schedule", NULL, 0, methods, NULL, NULL, NULL, NULL};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_schedule", "Passes over a schedule graph.", 0, methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__schedule(void)
 {

@@ -22,7 +22,7 @@ _BRACKETED = re.compile(r"##(?=[A-Za-z]*\[)")
 def toml_string(text: str) -> str:
     r"""A basic string that only prints: whatever is in a path, it ends where it should.
 
-    >>> print(toml_string('a"b\c\n'), toml_string("##[error]"))
+    >>> print(toml_string('a"b\\c\n'), toml_string("##[error]"))
     "a\"b\\c\n" "#\u0023[error]"
 
     Raises:

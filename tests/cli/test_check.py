@@ -320,6 +320,17 @@ def test_of_several_budgets_the_last_that_fits_counts(project: Project) -> None:
     project.check(code=0)
 
 
+@pytest.mark.parametrize("named", [TRACE, f"./{TRACE}", f".//{TRACE}", "ABSOLUTE"])
+@pytest.mark.parametrize("glob", [TRACE, f"./{TRACE}", "./traces/*"])
+def test_a_trace_has_the_same_budgets_however_it_is_named(project: Project, named: str, glob: str) -> None:
+    project.start(
+        config=f'[budget."*"]\nhost_syncs = {{ max = 0 }}\n[budget."{glob}"]\nhost_syncs = {{ max = 1 }}\n'
+    )
+    project.write({TRACE: job(SCATTERED, syncs=1)})
+    path = str(Path(TRACE).resolve()) if named == "ABSOLUTE" else named
+    assert f"pass {TRACE}: " in project.check(path, "--base", "", code=0)
+
+
 @pytest.mark.parametrize(
     ("steps", "launches"), [("median", 2), ("worst", 4), ("all", 5), ("2", 3), ("2-3", 5), ("3", 5)]
 )

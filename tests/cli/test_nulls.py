@@ -24,6 +24,8 @@ COMMANDS = [
     ("whatif", "{}", "--inject", "*"),
     ("doctor", "{}"),
     ("check", "{}", "--base", "."),
+    ("diff", "{}", "{}"),
+    ("diff", "{}", str(FIXTURES / "simulated" / "item_sync.json.gz")),
 ]
 
 
@@ -39,8 +41,9 @@ def nulls(value: Any, path: str) -> Iterator[str]:
 @pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*/*.json.gz")), ids=lambda path: path.name)
 def test_every_null_has_a_reason(
-    path: Path, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    path: Path, argv: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(path.parent)  # where no budgets are
     assert run([word.format(path, first=load(path).steps[0].label) for word in argv] + ["--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {one["path"] for one in answer["unknown"]} == set(nulls(answer["data"], ""))

@@ -34,6 +34,10 @@ NETWORK = {
 PROCESSES = {"multiprocessing", "concurrent", "subprocess", "threading", "_thread", "joblib", "dask"}
 
 
+MAY = {"gitrun.py": {"subprocess"}, "ahead.py": {"threading"}}
+"""Git is asked what a trace was, and a packed trace is unpacked while it is read."""
+
+
 def imported(path: Path) -> set[str]:
     """The packages that a file imports, wherever in it."""
     tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -50,7 +54,8 @@ def imported(path: Path) -> set[str]:
 def test_no_file_of_the_package_imports_what_it_must_not_use(forbidden: set[str]) -> None:
     files = list(PACKAGE.rglob("*.py"))
     assert len(files) > 100
-    assert {path.name: imported(path) & forbidden for path in files if imported(path) & forbidden} == {}
+    found = {path.name: imported(path) & forbidden for path in files if imported(path) & forbidden}
+    assert found == (MAY if forbidden is PROCESSES else {})
 
 
 def test_a_test_that_reaches_for_the_network_fails() -> None:

@@ -23,6 +23,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "analyze": ("analyze", str(TRACE)),
     "critical": ("critical", str(TRACE)),
     "whatif": ("whatif", str(TRACE), "--shrink", "aten::mm=0.5"),
+    "diff": ("diff", str(TRACE), str(TRACE)),
+    "check": ("check", str(TRACE), "--base", "."),
     "doctor": ("doctor", str(TRACE)),
     "calc": ("calc", "amdahl", "--part", "40ms", "--of", "100ms", "--speedup", "2"),
     "demo": ("demo",),
@@ -31,6 +33,8 @@ ANSWERS = [(*words, "--format", fmt) for words in ASKED.values() for fmt in FORM
 SPEAKING = [
     *ANSWERS,
     ("slim", str(TRACE), "-o", "-"),
+    ("init", str(TRACE), "-o", "-"),
+    ("schema", "analyze"),
     ("--help",),
     ("--version",),
     ("explain",),

@@ -63,7 +63,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("slim",): (),  # its answer is a trace: see below
     ("demo",): ("",),
     ("explain",): ("", "json", "SC200"),
-    ("init",): ("in*/*.json -o /dev/stdout",),
+    ("init",): ("in*/*.json -o -",),
     ("schema",): ("", "analyze", "config"),
     ("calc", "amdahl"): ("--part TYPED=40ms:2 --of 100ms", "--part =1+1=40ms:2 --part @SUM(1)=1ms:2 --of 100ms"),
     ("calc", "crossover"): ("--a 30s+1.0s --b 0s+1.2s --at 50",),

@@ -40,7 +40,7 @@ RUNS = (
     "critical t.json", "critical t.json --around aten::copy_", "doctor t.json", "diff t.json t.json", "slim t.json -o -", "demo", "explain", "explain slack",
     "whatif t.json --shrink aten::copy_=0.5", "whatif t.json --rank", "whatif t.json --target 900us",
     "whatif t.json --inject aten::copy_", "calc amdahl --part 40ms:2 --of 100ms", "calc crossover --a 30s+1s --b 0s+2s",
-    "calc roofline --intensity 2 --bandwidth 100GB/s --roof 1TFLOP/s", "calc scaling --serial 0.05 --at 8", "init t.json -o /dev/stdout", "schema", "schema whatif", "schema config", "--version", "--help",
+    "calc roofline --intensity 2 --bandwidth 100GB/s --roof 1TFLOP/s", "calc scaling --serial 0.05 --at 8", "init t.json -o -", "schema", "schema whatif", "schema config", "--version", "--help",
     "check t.json --base .", "check t.json --base . --json --junit t.xml",
 )  # fmt: skip
 WRITES = {"t.xml": "--junit"}

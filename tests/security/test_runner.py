@@ -35,7 +35,7 @@ def in_actions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    return Place(tmp_path / "here", hostile_trace())
+    return Place(tmp_path / "here", hostile_trace(), hostile_trace(1))
 
 
 @pytest.mark.parametrize("fmt", ["", "text", "md", "csv", "json"])
