@@ -107,8 +107,9 @@ def judged(rule: Rule, now: Sampled, base: Sampled | None, relation: Relation) -
 
 def _judged(rule: Rule, now: Sampled, base: Sampled | None, relation: Relation) -> CheckedBudget | None:
     """As `judged`."""
-    value = now.value(rule.metric, highest=rule.min is None)
-    then = base.value(rule.metric, highest=rule.min is None) if base else None
+    highest = _looks_high(rule, now)
+    value = now.value(rule.metric, highest=highest)
+    then = base.value(rule.metric, highest=highest) if base else None
     growth_only = rule.max is None and rule.min is None
     if base is None and growth_only:
         return None
@@ -132,6 +133,14 @@ def _judged(rule: Rule, now: Sampled, base: Sampled | None, relation: Relation) 
     if base is None or then is None or not rule.is_about_growth:
         return row
     return _with(row, rule, _growth(rule, now, base, relation))
+
+
+def _looks_high(rule: Rule, now: Sampled) -> bool:
+    """Whether of several steps the highest is judged; under two limits the end that breaks its own."""
+    if rule.max is None:
+        return rule.min is None and not rule.metric.more_is_better
+    highest = now.value(rule.metric, highest=True).value
+    return rule.min is None or (highest is not None and highest > rule.max)
 
 
 def worst(outcomes: list[tuple[Effect, Outcome]]) -> tuple[Effect, Outcome]:
@@ -169,7 +178,7 @@ def _broken(rule: Rule, value: Number) -> bool:
 
 def _growth(rule: Rule, now: Sampled, base: Sampled, relation: Relation) -> _Growth:
     """Compare with the baseline."""
-    highest = rule.min is None
+    highest = not rule.metric.more_is_better  # growth is judged at its own worst, whatever limits there are
     value, then = now.value(rule.metric, highest=highest), base.value(rule.metric, highest=highest)
     if relation.same_bytes:
         return _Growth(Outcome.PASS, say("the same bytes as the baseline: nothing can have changed"))
@@ -203,7 +212,11 @@ def _compared(
     allowed, before = of
     worse = -delta if rule.metric.more_is_better else delta
     if is_exact:
-        told = say("{}, the same in every steady step", _change(rule.metric.unit, delta))
+        steps = min(side.scatter(rule.metric).count for side in sides)
+        repeats = (
+            "the same in every steady step" if steps > 1 else "of one step: whether it repeats is not known"
+        )
+        told = say(f"{{}}, {repeats}", _change(rule.metric.unit, delta))
         if worse > allowed:
             return _Growth(Outcome.FAIL, told)
         return _Growth(Outcome.IMPROVED if -worse > allowed else Outcome.PASS, told if delta else None)
@@ -241,7 +254,8 @@ def _noise(metric: Metric, sides: tuple[Sampled, Sampled], before: Fraction) -> 
         return UNSEEN * before, say(words, count(n), Value(float(UNSEEN), Unit.SHARE))
     most = max(known, key=lambda one: one.sigma or 0)
     sigma = Fraction(most.sigma or 0)
-    return sigma, say("noise ±{} (n={})", _relative(sigma, before), count(most.count))
+    shown = _relative(sigma, before) if before else text(_amount(metric.unit, sigma))
+    return sigma, say("noise ±{} (n={})", shown, count(most.count))
 
 
 def _limit(rule: Rule, base: Sampled | None) -> Sentence:
@@ -252,7 +266,7 @@ def _limit(rule: Rule, base: Sampled | None) -> Sentence:
         absolute = _absolute(rule, base)
         sign = "-" if rule.metric.more_is_better else "+"
         if not rule.grow and not absolute:
-            parts.append(("no growth{}", "", Unit.TEXT))  # type: ignore[arg-type]
+            parts.append((f"no {'drop' if rule.metric.more_is_better else 'growth'}{{}}", "", Unit.TEXT))  # type: ignore[arg-type]
         else:
             parts.append((f"{sign}{{}}", rule.grow or None, Unit.SHARE))
             parts.append((f"{sign}{{}}", None if not absolute else _plain(absolute, unit), unit))
@@ -262,14 +276,17 @@ def _limit(rule: Rule, base: Sampled | None) -> Sentence:
 
 def _change(unit: Unit, delta: Fraction) -> Value:
     """A change with its sign."""
-    number = _plain(abs(delta), unit)
+    return text(f"{'-' if delta < 0 else '+' if delta else ''}{_amount(unit, abs(delta))}")
+
+
+def _amount(unit: Unit, size: Fraction) -> str:
+    """So much of a unit, in words."""
+    number = _plain(size, unit)
     if unit == Unit.NS:
-        shown = ns_text(number)
-    elif unit == Unit.BYTES:
-        shown = bytes_text(number)
-    else:
-        shown = share_text(number, 1) if unit == Unit.SHARE else count_text(number)
-    return text(f"{'-' if delta < 0 else '+' if delta else ''}{shown}")
+        return ns_text(number)
+    if unit == Unit.BYTES:
+        return bytes_text(number)
+    return share_text(number, 1) if unit == Unit.SHARE else count_text(number)
 
 
 def _relative(delta: Fraction, before: Fraction) -> Value:

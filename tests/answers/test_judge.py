@@ -202,3 +202,41 @@ def test_the_gravest_effect_comes_before_the_worst_outcome(
 def test_what_is_no_name_of_a_metric(name: str) -> None:
     with pytest.raises(UnknownMetricError):
         metric(name)
+
+
+def test_under_two_limits_no_step_of_several_may_break_either() -> None:
+    class Several(Side):
+        def value(self, _: object, *, highest: bool = True) -> Reading:
+            return Reading(900 if highest else 500)
+
+    assert outcome(Rule(TIME, max=800, min=400), Several(0)) == FAIL
+    assert outcome(Rule(TIME, max=1000, min=600), Several(0)) == FAIL
+    assert outcome(Rule(TIME, max=1000, min=400), Several(0)) == PASS
+
+
+def test_growth_is_judged_at_the_worst_of_several_steps_whatever_limits_there_are() -> None:
+    class Spread(Side):
+        def value(self, _: object, *, highest: bool = True) -> Reading:
+            return Reading(self.number if highest == (self.count == 5) else 100)
+
+    assert outcome(Rule(TIME, min=50, grow=0.05), Spread(150), Side(100)) == FAIL  # its highest grew
+    assert outcome(Rule(OVERLAP, grow=0.05), Spread(50, count=6), Side(100)) == FAIL  # its lowest fell
+
+
+def _why(rule: Rule, now: Side, base: Side) -> str:
+    row = judged(rule, cast("Sampled", now), cast("Sampled", base), Relation())
+    assert row is not None
+    assert row.why is not None
+    return " ".join(row.why.template.format(*(value.raw for value in row.why.values)).split())
+
+
+def test_noise_about_nothing_is_told_in_the_metric_s_own_unit() -> None:
+    assert (
+        _why(Rule(TIME, grow=0.05), Side(5000, 1000.0), Side(0)) == "+5.00 µs (from 0); noise ±1.00 µs (n=5)"
+    )
+
+
+def test_one_step_does_not_tell_that_a_count_repeats() -> None:
+    assert "every steady step" in _why(Rule(LAUNCHES, grow=0), Side(11, count=2), Side(10, count=2))
+    told = _why(Rule(LAUNCHES, grow=0), Side(11, count=1), Side(10))
+    assert told == "+1, of one step: whether it repeats is not known"
