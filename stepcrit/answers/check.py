@@ -134,7 +134,8 @@ def _relation(now: Sampled, base: Sampled | None, manner: Manner) -> tuple[Relat
     found = [
         one
         for one in differences(base.fingerprint, now.fingerprint)
-        if one.is_known and one.level != Reach.NOTE
+        if (one.is_known and one.level != Reach.NOTE)
+        or one.level == Reach.CONFIGURATION  # a device that one side does not name may be another
     ]
     remarks = _not_comparable(found, manner)
     is_damaged = bool(_damaged(base.raw))
@@ -316,7 +317,7 @@ def _closing(checked: Checked) -> list[Sentence]:
     tally = Counter(str(trace.outcome) for trace in checked.traces)
     words = ", ".join(f"{n} {outcome}" for outcome, n in sorted(tally.items()))
     n = len(checked.traces)
-    verdict = {0: "nothing is wrong", 1: "a budget is broken", 4: "something could not be judged"}[
+    verdict = {0: _passing(tally), 1: "a budget is broken", 4: "something could not be judged"}[
         checked.exit_code
     ]
     lines.append(
@@ -327,6 +328,12 @@ def _closing(checked: Checked) -> list[Sentence]:
         say("rules: {}{}", name(rules), name(f" · baseline: {checked.base}" if checked.base else ""))
     )
     return lines
+
+
+def _passing(tally: Counter[str]) -> str:
+    """What is said of exit code 0: a level or a manner can let pass what is not as it should be."""
+    let_pass = {str(one) for one in (Outcome.WARN, Outcome.STALE, Outcome.INCONCLUSIVE, Outcome.UNKNOWN)}
+    return "passes, with warnings" if let_pass & tally.keys() else "nothing is wrong"
 
 
 def _data(checked: Checked) -> dict[str, Any]:

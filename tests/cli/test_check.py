@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -361,6 +362,39 @@ def test_another_device_cannot_be_compared(project: Project, manner: str, code: 
     said = project.check(*MAIN, code=code)
     assert "not comparable with the baseline: devices with work: GPU A in base, GPU B in new (C102)" in said
     assert project.row("step_time", *MAIN)["outcome"] == outcome
+
+
+def test_a_device_that_is_no_longer_told_may_be_another(project: Project) -> None:
+    project.start()
+    events = json.loads(gzip.decompress(job()))
+    del events["deviceProperties"]
+    project.write({TRACE: gzip.compress(json.dumps(events).encode())})
+    said = project.check(*MAIN, code=4)
+    assert (
+        "not comparable with the baseline: devices with work: GPU A in base, not told in new (C102)" in said
+    )
+
+
+@pytest.mark.parametrize(
+    "typed", ["./traces/a.json.gz", "{here}/traces/a.json.gz", "traces/../traces/a.json.gz"]
+)
+def test_budgets_fit_a_path_however_it_was_typed(project: Project, typed: str) -> None:
+    strict = "[check]\npreset = 'none'\n[budget.'traces/*']\nstep_time = { max = '1 ns' }\n"
+    project.start(config=strict)
+    path = typed.format(here=project.folder)
+    assert "traces/a.json.gz · fail" in project.check(path, TRACE, code=1)
+    assert len(project.data(path, TRACE)["traces"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("level", "closing"), [("warn", "passes, with warnings"), ("off", "nothing is wrong")]
+)
+def test_what_a_level_lets_pass_is_not_called_right(project: Project, level: str, closing: str) -> None:
+    budgets = (
+        f"[budget.'*']\nstep_time = {{ max = '1 ns', level = '{level}' }}\nhost_syncs = {{ max = 99 }}\n"
+    )
+    project.start(config=CONFIG + budgets)
+    assert f" · {closing} " in project.check(code=0)
 
 
 def test_other_profiler_options_cannot_be_compared(project: Project) -> None:
