@@ -14,6 +14,7 @@ from stepcrit.analyses.judgement import Outcome, Predicted, judge
 from stepcrit.analyses.statistics import Call, Shift, Verdict
 from stepcrit.answers.hypothesis import Hypothesis, hypotheses
 from stepcrit.answers.sides import ENOUGH_RUNS, Run, Side
+from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.pathkeys import PathKey
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.classes import WorkClass
@@ -257,8 +258,16 @@ def _among(one: Difference) -> Difference:
 def compared(
     base: Sequence[StepGraph | Run], new: Sequence[StepGraph | Run], asked: Asked | None = None
 ) -> Compared:
-    """Set runs against runs; each is given by its representative step."""
+    """Set runs against runs; each is given by its representative step.
+
+    Raises:
+        UsageError: one recording stands for several runs: its steps would count as evidence more than once.
+    """
     before, after = (
         Side(tuple(one if isinstance(one, Run) else Run(one) for one in several)) for several in (base, new)
     )
+    for side in (before, after):
+        for run in side.runs[1:]:
+            if sum(digest == run.view.trace.meta.sha256 for digest in side.digests) > 1:
+                raise UsageError(f"{quoted(run.name)} is on one side twice", do="one recording is one run")
     return Compared(before, after, asked or Asked())

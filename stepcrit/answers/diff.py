@@ -182,7 +182,7 @@ def _calls(delta: Delta[PathKey]) -> str:
     before, after = delta.base.calls, delta.new.calls
     if before is None or after is None:
         return ""
-    shown = [f"{float(n):.3g}" for n in (before, after)]
+    shown = [f"{float(n):.2f}".rstrip("0").rstrip(".") for n in (before, after)]
     return shown[0] if shown[0] == shown[1] else " → ".join(shown)
 
 

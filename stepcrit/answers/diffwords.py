@@ -64,7 +64,8 @@ def comparable(told: Compared) -> list[Sentence]:
     known = [one for one in told.differences if one.is_known and one.level != Level.NOTE]
     if not known:
         kinds = len(told.base.first.fingerprint.work)
-        words = "recorded alike, on the same configuration, doing the same work: {} {} of it a step"
+        far = ", as far as is told" if any(not one.is_known for one in told.differences) else ""
+        words = f"recorded alike, on the same configuration, doing the same work{far}: {{}} {{}} of it a step"
         lines.insert(0, say(words, count(kinds), text(plural(kinds, "kind"))))
     vary = max(told.base.first.fingerprint.varies, told.new.first.fingerprint.varies)
     if vary:

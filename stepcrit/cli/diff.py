@@ -174,8 +174,10 @@ def parse_share(words: str) -> float:
 
     number, is_percent = words.strip().removesuffix("%"), words.strip().endswith("%")
     value = parse_number(number)
-    if value is None or value > LARGEST_SHARE * (100 if is_percent else 1):
+    if value is None or value > 100 * LARGEST_SHARE:
         raise UsageError(f"--threshold cannot read {quoted(words)}", do="write 1%, or 0.01")
+    if not is_percent and value >= 1:  # 5 would let a step take six times as long
+        raise UsageError(f"--threshold {quoted(words)} may be a share or percent", do=f"write {number}%")
     return float(value / 100 if is_percent else value)
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ import pytest
 import stepcrit
 from scripts.simulator import training as t
 from scripts.simulator.change import Change
+from stepcrit.analyses.balance import Cost, Delta, How
+from stepcrit.answers.diff import _calls
 from stepcrit.cli.diff import parse_share
 from stepcrit.cli.main import run
 from stepcrit.errors import UsageError
+from stepcrit.graph.pathkeys import PathKey
 from tests.pairs import written
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded"
@@ -126,10 +130,34 @@ def test_what_is_no_comparison_is_refused(argv: list[str], capsys: pytest.Captur
     assert (out, err.startswith("error SC200")) == ("", True)
 
 
-@pytest.mark.parametrize("words", ["nan", "inf", "1e400", "", "%", "--", "1%%"])
+@pytest.mark.parametrize("words", ["nan", "inf", "1e400", "", "%", "--", "1%%", "5", "1", "2.5"])
 def test_a_threshold_is_a_share(words: str) -> None:
     with pytest.raises(UsageError):
         parse_share(words)
+
+
+def test_one_recording_is_one_run_however_often_it_is_named(
+    job: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["diff", "--base", job["base"], job["again"], job["base"], "--new", job["slow"]]
+    assert run(argv) == 2
+    assert "base.json.gz' is on one side twice" in capsys.readouterr().err
+
+
+def test_what_is_not_told_is_not_said_to_be_the_same(
+    job: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["diff", job["base"], job["again"]]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "doing the same work, as far as is told: " in text  # the simulator writes no shapes
+    assert run(["diff", BEFORE, AFTER]) == 0
+    assert "doing the same work: " in " ".join(capsys.readouterr().out.split())
+
+
+def test_calls_are_told_to_the_last_one() -> None:
+    cost = (Cost(0, Fraction(0), Fraction(calls), 0.0) for calls in (12345, 12346))
+    delta = Delta(PathKey("host", "aten::add"), *cost, How.NONE)
+    assert _calls(delta) == "12345 → 12346"
 
 
 def test_one_side_may_be_stdin() -> None:
