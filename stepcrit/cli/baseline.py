@@ -108,7 +108,7 @@ class AtRef:
         return None
 
     def gone(self, patterns: tuple[str, ...]) -> list[str]:
-        """Files that some paths or globs meant at the ref and that are not here any more."""
+        """Files that some paths or globs meant at the ref and that are no files here any more."""
         repository = self.commit.repository
         prefix = os.path.relpath(os.path.realpath(os.curdir), repository.root).replace(os.sep, "/")
         below = "" if prefix == os.curdir else f"{prefix}/"
@@ -118,7 +118,8 @@ class AtRef:
             if path.startswith(below)
         ]
         wanted = [path for path in there if any(is_like(path, pattern) for pattern in patterns)]
-        return [path for path in wanted if not os.path.lexists(path)]
+        # What became a folder, a pipe or a link to nowhere is not judged, so it must not stand in for a file.
+        return [path for path in wanted if not os.path.isfile(path)]  # noqa: PTH113 - a string is enough
 
 
 def baseline_of(word: str) -> Folder | AtRef | None:

@@ -246,6 +246,19 @@ def test_a_trace_that_is_gone_does_not_pass_unseen(project: Project) -> None:
     assert project.codes(TRACE, *MAIN) == ["C108"]
 
 
+@pytest.mark.parametrize("instead", ["folder", "dangling link", "device"])
+def test_what_is_no_file_does_not_stand_in_for_a_trace(project: Project, instead: str) -> None:
+    project.start({"traces/b.json.gz": job()})
+    path = project.folder / TRACE
+    path.unlink()
+    if instead == "folder":
+        project.write({f"{TRACE}/slower.json.gz": job((2000,) * 6)})
+    else:
+        path.symlink_to("nowhere" if instead == "dangling link" else "/dev/zero")
+    project.check(*MAIN, code=4)
+    assert project.codes(*MAIN) == ["C108"]
+
+
 def test_taking_a_trace_out_of_the_configuration_does_not_hide_it(project: Project) -> None:
     project.start()
     project.write({"stepcrit.toml": "[check]\ntraces = ['other/*']\n", TRACE: job(launches=3)})
