@@ -83,7 +83,8 @@ def init(
     text = _text(tuple(found), base, read)
     _check_kept(text, read)
     if output == STDOUT:
-        return say(text)
+        say(text)
+        return
     write_output(text.encode(), output)
     if not output.startswith("/dev/"):
         say(_told(output, len(paths), base))

@@ -204,7 +204,7 @@ def _traces(asked: Asked, rules: Ruled, patterns: tuple[str, ...], gone: list[st
     for pattern in patterns:
         here = files_like(pattern, MOST_TRACES + 1)
         missing += [] if here or any(is_like(path, pattern) for path in gone) else [pattern]
-        found |= dict.fromkeys(map(_as_written_from_here, here))
+        found |= dict.fromkeys(here)
     if len(found) > MOST_TRACES:
         raise UsageError(f"more than {MOST_TRACES} traces", do="name fewer")
     if missing and (asked.traces or not (found or gone)):
@@ -213,13 +213,6 @@ def _traces(asked: Asked, rules: Ruled, patterns: tuple[str, ...], gone: list[st
             f"no trace is called {', '.join(map(quoted, missing))}", where=where, do="check the path"
         )
     return sorted(found)
-
-
-def _as_written_from_here(path: str) -> str:
-    """A path as budgets name it, however it was typed: ./traces/a and /home/x/traces/a are traces/a."""
-    inside = os.path.relpath(path)
-    is_outside = os.path.isabs(inside) or inside.split(os.sep)[0] == os.pardir  # noqa: PTH117, PTH206
-    return path if is_outside or not os.path.samefile(inside, path) else inside  # noqa: PTH121
 
 
 def _deleted(path: str, rules: Ruled) -> CheckedTrace:

@@ -75,11 +75,17 @@ def from_here(path: str) -> str:
     >>> from_here("./traces//a.json"), from_here("../a.json"), from_here(os.path.join(os.getcwd(), "*.json"))
     ('traces/a.json', '../a.json', '*.json')
     """
-    here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118 - strings are enough
-    parts = path.replace(os.sep, "/").split("/")
-    if not path or os.pardir in parts:  # what .. means depends on links
+    inside = os.path.relpath(path) if path else path
+    if os.path.isabs(inside) or inside.split(os.sep)[0] == os.pardir:  # noqa: PTH117, PTH206
         return path
-    return os.path.normpath(path.removeprefix(here) if path != here else path).replace(os.sep, "/")
+    is_winding = os.pardir in path.replace(os.sep, "/").split("/")  # where that leads depends on links
+    if is_winding and not (os.path.exists(path) and _is_same(path, inside)):  # noqa: PTH110
+        return path
+    return inside.replace(os.sep, "/")
+
+
+def _is_same(path: str, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(path, other)  # noqa: PTH110, PTH121
 
 
 def is_like(path: str, pattern: str) -> bool:
