@@ -13,7 +13,7 @@ from stepcrit.cli.main import run
 from stepcrit.report.schemas.every import schema
 
 CORPUS = Path(os.environ.get("STEPCRIT_CORPUS") or "/nonexistent")
-LARGEST = 200_000
+LARGEST = 80_000
 """Small files are of as many families as large ones."""
 FILES = sorted(
     path for path in CORPUS.glob("*/*") if path.is_file() and ".json" in path.name and path.stat().st_size < LARGEST

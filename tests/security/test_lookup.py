@@ -184,12 +184,12 @@ def test_any_flipped_byte_of_the_cache_is_harmless(here: Path, capsys: pytest.Ca
     whole = file.read_bytes()
     capsys.readouterr()
     for i in range(len(whole)):
-        for flip in (0x01, 0x80, whole[i]):
-            file.write_bytes(whole[:i] + bytes([whole[i] ^ flip]) + whole[i + 1 :])
-            code = run(list(ASK))
-            out, err = capsys.readouterr()
-            assert (code, out) == (2, "")  # no such trace: it is never guessed which was meant
-            assert "no longer there" in err or "no trace given" in err
+        flip = (0x01, 0x80, whole[i])[i % 3]
+        file.write_bytes(whole[:i] + bytes([whole[i] ^ flip]) + whole[i + 1 :])
+        code = run(list(ASK))
+        out, err = capsys.readouterr()
+        assert (code, out) == (2, "")  # no such trace: it is never guessed which was meant
+        assert "no longer there" in err or "no trace given" in err
 
 
 @pytest.mark.parametrize(
