@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from stepcrit.cli.config import CONFIG, PYPROJECT, config_of
-from stepcrit.cli.lookup import is_like
+from stepcrit.cli.lookup import ENTRIES, files_like, is_like
 from stepcrit.errors import NoGitError, NoRepositoryError, RefError, UsageError, quoted
 
 if TYPE_CHECKING:
@@ -32,12 +33,29 @@ class Baseline(Protocol):
     def called(self, path: str) -> str:
         """The trace of the same path, as a command would name it."""
 
+    def gone(self, patterns: tuple[str, ...]) -> list[str]:
+        """Traces that some paths or globs mean there and that are no files here any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A folder with the same paths below it."""
 
     path: str
+
+    def gone(self, patterns: tuple[str, ...]) -> list[str]:
+        """Traces that some paths or globs mean below the folder and that are no files here any more.
+
+        Raises:
+            UsageError: the search goes on too long.
+        """
+        there = {
+            os.path.relpath(path, self.path).replace(os.sep, "/")
+            for pattern in patterns
+            if not os.path.isabs(pattern)  # noqa: PTH117 - a string is enough
+            for path in files_like(os.path.join(glob.escape(self.path), pattern), ENTRIES)  # noqa: PTH118
+        }
+        return sorted(path for path in there if not os.path.isfile(path))  # noqa: PTH113
 
     @property
     def name(self) -> str:

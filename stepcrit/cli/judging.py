@@ -170,7 +170,7 @@ def check(asked: Asked, rules: Ruled, options: Options) -> Checked:
             "no trace given",
             do='name some, or write them into stepcrit.toml: [check] traces = ["traces/*.json.gz"]',
         )
-    gone = rules.base.gone(patterns) if isinstance(rules.base, AtRef) else []
+    gone = rules.base.gone(patterns) if rules.base else []
     found = _traces(asked, rules, patterns, gone)
     traces = [_judged(path, rules, options) for path in found]
     traces += [_deleted(path, rules) for path in gone]

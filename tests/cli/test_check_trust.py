@@ -259,6 +259,17 @@ def test_what_is_no_file_does_not_stand_in_for_a_trace(project: Project, instead
     assert project.codes(*MAIN) == ["C108"]
 
 
+@pytest.mark.parametrize("folder", ["before", "be[f]ore"])
+def test_a_trace_that_only_the_folder_of_the_baseline_has_does_not_pass_unseen(
+    project: Project, folder: str
+) -> None:
+    project.start({f"{folder}/{TRACE}": job(), f"{folder}/traces/b.json.gz": job()})
+    base = ("--base", f"./{folder}")
+    assert f"it is at ./{folder} and not in this tree" in project.check(*base, code=4)
+    assert project.codes(*base) == ["C108"]
+    project.check(TRACE, *base, code=0)  # only what was asked for
+
+
 def test_taking_a_trace_out_of_the_configuration_does_not_hide_it(project: Project) -> None:
     project.start()
     project.write({"stepcrit.toml": "[check]\ntraces = ['other/*']\n", TRACE: job(launches=3)})
