@@ -95,7 +95,10 @@ def work_notes(told: Compared) -> list[Sentence]:
         words = (
             f"up to about {{}} {more} time is to be expected of that alone, all of it where they set the pace"
         )
-        lines.append(say(words, share(abs(after - before), before)))
+        much = share(abs(after - before), before)
+        if after > 2 * before:  # 6581.3 % is no number to think in
+            words, much = words.replace("{} more", "{} × the"), text(f"{after / before:.3g}")
+        lines.append(say(words, much))
     if told.changed_work_ns is not None:
         lines.append(
             say(
@@ -246,7 +249,7 @@ def _tested(told: Compared, one: Hypothesis, saving: Saving, where: str) -> list
 def judged_words(judged: Judged) -> list[Sentence]:
     """A prediction and what came of it."""
     p = judged.predicted
-    lines = [say("predicted for {}: {}", name(p.asked), text("a change of the step"))] if p.asked else []
+    lines = [say("predicted for {}", name(p.asked))] if p.asked else []
     lines += [
         say("predicted saving {} to {}, ceiling {}", saved(p.low_ns), saved(p.high_ns), saved(p.ceiling_ns)),
         say("observed saving {} to {} (95 %)", saved(round(judged.low_ns)), saved(round(judged.high_ns))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,8 +13,9 @@ from scripts.simulator import training as t
 from scripts.simulator.change import Change
 from stepcrit.analyses.judgement import Outcome, Predicted
 from stepcrit.answers.compared import Asked, Compared, Conclusion, compared
-from stepcrit.answers.diffwords import hypothesis_words
+from stepcrit.answers.diffwords import hypothesis_words, work_notes
 from stepcrit.graph.replay import Saving
+from stepcrit.link.workload import Times, WorkKey, flops_of
 from stepcrit.model.trace import Device
 from stepcrit.report.values import sentence_text
 from stepcrit.session import Options, Trace, load
@@ -279,3 +281,15 @@ def test_no_cause_is_claimed(tmp_path: Path) -> None:
         assert "because" not in words
         assert "if it is the cause" in words
         assert "refuted if" in words
+
+
+def test_far_more_work_is_told_as_a_factor_and_not_in_thousands_of_percent() -> None:
+    def told(before: int, after: int) -> str:
+        works = [{WorkKey("op", "aten::mm", f"[[{n},1],[1,1]]"): Times(1, 1, 1)} for n in (before, after)]
+        sides = [Mock(first=Mock(fingerprint=Mock(flops=flops_of(work, 1)))) for work in works]
+        lines = work_notes(Mock(base=sides[0], new=sides[1], changed_work_ns=None))
+        return " ".join(sentence_text(lines[1]).split())
+
+    assert told(100, 150).startswith("up to about 50.0 % more time is to be expected")
+    assert told(100, 50).startswith("up to about 50.0 % less time is to be expected")
+    assert told(100, 6000).startswith("up to about 60 × the time is to be expected")
