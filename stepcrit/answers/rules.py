@@ -10,7 +10,8 @@ from stepcrit.answers.judge import Rule
 from stepcrit.answers.metrics import STRUCTURE, Metric, UnknownMetricError, metric
 from stepcrit.errors import ConfigError
 from stepcrit.model.checked import Number
-from stepcrit.model.config import Amount, Budget, Config, Level, Preset
+from stepcrit.model.config import Amount, Budget, Config, Kind, Level, Preset
+from stepcrit.model.section import Unit
 
 PRESET_GROW = 0.05
 PRESET_OF_STEP = Fraction(1, 100)
@@ -87,6 +88,14 @@ def _fitting(budget: Budget, found: Metric, amount: Amount | None) -> Number | N
             f"{budget.metric} is {found.takes}, and {amount.words} is {amount.kind}",
             where=_where(budget),
             do='write it with a unit that fits: "420 ms", "64 MiB", "5 %"; counts are bare numbers',
+        )
+    if (
+        found.unit == Unit.SHARE and amount.kind == Kind.PLAIN and amount.number > 1
+    ):  # it would never be broken
+        raise ConfigError(
+            f"{budget.metric} is a share, and {amount.words} is over 1",
+            where=_where(budget),
+            do=f'write "{amount.words} %", or {amount.number / 100:g}',
         )
     return amount.number
 

@@ -295,6 +295,7 @@ def test_what_only_the_baseline_knows_does_not_pass(project: Project) -> None:
         ("step_time", "max = 3", "step_time is a time, and 3 is a bare number", "420 ms"),
         ("h2d_bytes", 'max = "3 %"', "h2d_bytes is a size, and 3 % is a share", "64 MiB"),
         ("overlap", 'min = "3 MiB"', "overlap is a share, and 3 MiB is a size", "5 %"),
+        ("overlap", "min = 80", "overlap is a share, and 80 is over 1", 'write "80 %", or 0.8'),
         ("step_time", 'grow_abs = "3 MiB"', "step_time is a time, and 3 MiB is a size", "420 ms"),
     ],
 )
