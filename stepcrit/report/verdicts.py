@@ -66,8 +66,8 @@ def _facts(row: CheckedBudget) -> Iterator[str]:
     if row.base is not None:
         yield f"baseline {value_text(row.base, row.unit)}"
     limit = sentence_text(row.limit)
-    if limit:
-        yield limit
+    if limit:  # "+5.0 %" beside a baseline would read as what it grew by
+        yield limit if row.base is None else f"allowed {limit}"
     if row.why is not None:
         yield sentence_text(row.why)
 

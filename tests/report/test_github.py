@@ -35,7 +35,7 @@ def test_what_is_not_written_in_this_tree_is_noted_at_the_trace(place: Place | N
     budget = CheckedBudget("m", Outcome.FAIL, Effect.FAILS, 2, Unit.COUNT, 1, Sentence("+0"), None, place)
     (note,) = commands(annotated(checked(trace("traces/a.json.gz", budget)))[0])
     assert note.properties == {"file": "traces/a.json.gz", "title": "stepcrit fail: m"}
-    assert note.data == "traces/a.json.gz: m: 2, baseline 1, +0"
+    assert note.data == "traces/a.json.gz: m: 2, baseline 1, allowed +0"
 
 
 @pytest.mark.parametrize(
