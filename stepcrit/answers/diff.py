@@ -245,10 +245,11 @@ def _renamed(told: Compared) -> list[Section]:
     for key, gone, come in told.renamed[:SHOWN_KERNELS]:
         before, after = told.base.kernels[key], told.new.kernels[key]
         steps = (len(told.base.periods_ns), len(told.new.periods_ns))
+        detail = words.shown_detail(key.detail)
         lines.append(
             say(
-                "{} {}: kernel {} → {}; its device work {} → {} a step",
-                name(key.name), text(words.shown_detail(key.detail)), name(gone[0]), name(come[0]),
+                "{}{}: kernel {} → {}; its device work {} → {} a step",
+                name(key.name), text(f" {detail}" if detail else ""), name(gone[0]), name(come[0]),
                 ns(before.total() / steps[0]), ns(after.total() / steps[1]),
             )
         )  # fmt: skip

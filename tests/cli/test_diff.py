@@ -342,3 +342,14 @@ def test_the_library_compares_paths_traces_and_runs(job: dict[str, str]) -> None
     assert stepcrit.diff(job["base"], job["slow"], threshold=0.2).conclusion == "no change"
     with pytest.raises(UsageError):
         stepcrit.diff([], job["base"])
+
+
+def test_an_operator_without_shapes_with_another_kernel_is_told_without_a_gap(
+    job: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = gzip.decompress(Path(job["base"]).read_bytes())
+    other = tmp_path / "other.json"
+    other.write_bytes(events.replace(b"ampere_fp16", b"hopper_fp16"))
+    assert run(["diff", job["base"], str(other)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "aten::addmm: kernel ampere_fp16" in text

@@ -55,7 +55,7 @@ ROWS: dict[tuple[str, ...], tuple[str, ...]] = {
         "--shrink OP=0.5",
     ),
     ("diff",): (
-        "TRACE TRACE", "TRACE FOLDER --threshold 5% --fail", "TRACE OTHER", "OTHER TRACE", "--base TRACE --new OTHER OTHER",
+        "TRACE TRACE", "TRACE FOLDER --threshold 5% --fail", "TRACE OTHER", "OTHER TRACE", "--base TRACE --new OTHER TRACE",
         "TRACE OTHER --boundary host", "TRACE OTHER --prediction PREDICTION",
     ),
     ("check",): ("TRACE --base . --show-passed", "TRACE --base . --steps all"),
