@@ -40,6 +40,9 @@ _SETTINGS = (
     "log.showSignature=false",
 )
 
+_VALUES = {"": "STEPCRIT_GIT_EMPTY", "false": "STEPCRIT_GIT_FALSE"}
+"""Values by the variables that hold them, for names that -c would cut."""
+
 
 def git(
     folder: str, *words: str, settings: tuple[str, ...] = (), is_literal: bool = True
@@ -61,7 +64,7 @@ def git(
     command = [_program(), "--no-pager", "--no-replace-objects"]
     command += ["--literal-pathspecs"] if is_literal else []
     for setting in (*_SETTINGS, *settings):
-        command += ["-c", setting]
+        command += _set(setting)
     try:
         done = subprocess.run(  # noqa: S603 - a list of arguments, no shell
             [*command, *words],
@@ -79,6 +82,12 @@ def git(
     except (OSError, ValueError) as error:
         raise NoGitError(f"git cannot be started: {error}", do="see whether it runs by hand") from error
     return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip()
+
+
+def _set(setting: str) -> list[str]:
+    """Options that set a value; after -c git would end a name at its first sign of equality, and a filter may have one."""
+    name, _, value = setting.rpartition("=")
+    return [f"--config-env={name}={_VALUES[value]}"] if "=" in name else ["-c", setting]
 
 
 def _program() -> str:
@@ -106,6 +115,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
     return {
         **kept,
+        **{variable: value for value, variable in _VALUES.items()},
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",

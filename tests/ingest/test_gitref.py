@@ -231,7 +231,8 @@ def test_a_file_of_that_very_name_wins(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a script is no program there")
-def test_no_program_that_the_repository_names_is_run(repo: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("driver", ["x", "a=b", "a.b"])
+def test_no_program_that_the_repository_names_is_run(repo: Path, tmp_path: Path, driver: str) -> None:
     trap = tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n", encoding="utf-8")
     trap.chmod(0o755)
@@ -240,14 +241,15 @@ def test_no_program_that_the_repository_names_is_run(repo: Path, tmp_path: Path)
     run_git(repo, "config", "pager.diff-index", "true")
     run_git(repo, "config", "core.hooksPath", str(tmp_path / "hooks"))
     for name in ("clean", "smudge", "process"):
-        run_git(repo, "config", f"filter.x.{name}", str(trap))
-    run_git(repo, "config", "filter.x.required", "true")
-    run_git(repo, "config", "diff.x.textconv", str(trap))
+        run_git(repo, "config", f"filter.{driver}.{name}", str(trap))
+    run_git(repo, "config", f"filter.{driver}.required", "true")
+    run_git(repo, "config", f"diff.{driver}.textconv", str(trap))
     (tmp_path / "hooks").mkdir()
     (tmp_path / "hooks" / "post-index-change").symlink_to(trap)
-    (repo / ".gitattributes").write_text("* filter=x diff=x\n", encoding="utf-8")
+    (repo / ".gitattributes").write_text(f"* filter={driver} diff={driver}\n", encoding="utf-8")
     at = repository(str(repo)).commit("main")
     assert at.read("traces/a.json").read() == b"old"
+    (repo / "traces" / "a.json").write_bytes(b"new")  # as long as before: only its content tells
     assert at.renamed_from("traces/c.json") == ""
     with pytest.raises(RefError):
         repository(str(repo)).commit("nosuch")
