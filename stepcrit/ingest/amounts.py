@@ -44,8 +44,8 @@ def read_amount(written: str | float) -> Amount:
     """
     if isinstance(written, str):
         return _read_text(written)
-    if isinstance(written, bool):
-        raise ValueError("true and false are no amounts")  # noqa: TRY004 - one error for all that is no amount
+    if isinstance(written, bool) or not isinstance(written, int | float):
+        raise ValueError('give a number and a unit: "420 ms", "64 MiB", "5 %", or a bare number')  # noqa: TRY004 - one error for all that is no amount
     if not 0 <= written <= _LARGEST:  # so NaN, too
         raise ValueError("an amount is at least 0 and at most 1e18")
     return Amount(written, Kind.PLAIN, str(written))

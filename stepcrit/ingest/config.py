@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
@@ -135,6 +136,7 @@ class _Reading:
         self._source = source
         self._top = top
         self._spots = spots
+        self._written = {path[len(top) :] for path in spots if path[: len(top)] == top}
 
     def config(self, table: object) -> Config:
         """The whole file."""
@@ -197,7 +199,7 @@ class _Reading:
 
     def _amount(self, written: Any, at: Path, *kinds: Kind) -> Amount | None:
         """An amount, None where nothing was written."""
-        if written == "" and at not in self._at_top():
+        if written == "" and at not in self._written:
             return None
         try:
             amount = read_amount(written)
@@ -220,7 +222,7 @@ class _Reading:
     def _fields(self, table: object, at: Path, struct: type[msgspec.Struct]) -> dict[str, Any]:
         """The keys of a table that are there, each of its type."""
         found = self._keys(table, at, struct)
-        types = {field.name: field.type for field in msgspec.structs.fields(struct)}
+        types = _types(struct)
         for key, value in found.items():
             if key in READ_ON:
                 continue
@@ -233,7 +235,7 @@ class _Reading:
     def _keys(self, table: object, at: Path, struct: type[msgspec.Struct]) -> dict[str, Any]:
         """A table all of whose keys are known."""
         found = self._table(table, at)
-        known = [field.name for field in msgspec.structs.fields(struct)]
+        known = list(_types(struct))
         for key in found:
             if key not in known:
                 near = difflib.get_close_matches(key, known, 1)
@@ -250,10 +252,6 @@ class _Reading:
             )
         return value
 
-    def _at_top(self) -> set[Path]:
-        """Every key of the file, from the table that stands for the top."""
-        return {path[len(self._top) :] for path in self._spots if path[: len(self._top)] == self._top}
-
     def _place(self, at: Path) -> Place:
         """The line of a key, else of what holds it."""
         path: Path = (*self._top, *at)
@@ -263,6 +261,12 @@ class _Reading:
 
     def _refuse(self, at: Path, what: str, do: str) -> NoReturn:
         raise ConfigError(what, where=f"{self._source}:{self._place(at).line}", do=do)
+
+
+@cache
+def _types(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """The type of each key of a table; a file may have one table a line."""
+    return {field.name: field.type for field in msgspec.structs.fields(struct)}
 
 
 def _said(error: msgspec.ValidationError, kind: object) -> str:
