@@ -16,6 +16,14 @@ _TLD = (
 _PLACES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("address", re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s\"'<>]+")),
     ("address", re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")),
+    ("address", re.compile(r"(?<![\w.+-])[\w.+-]{2,64}@[A-Za-z][\w-]{1,62}(?![\w<(])")),
+    (
+        "host name",
+        re.compile(  # of version 6: eight groups, or fewer around "::" with a single colon, which no C++ name has
+            r"(?<![\w:])(?:(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}"
+            r"|(?=[0-9A-Fa-f:]*[0-9A-Fa-f]:[0-9A-Fa-f])(?:[0-9A-Fa-f]{1,4}:){1,6}(?::[0-9A-Fa-f]{1,4}){1,6})(?![\w:])"
+        ),
+    ),
     (
         "path",
         re.compile(
@@ -23,8 +31,20 @@ _PLACES: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"""|(?<![\w/.~<])[~]?/[A-Za-z_.][\w.-]*|(?<!\w)[A-Za-z]:\\+[^\s"'<>|]+|(?<![\w\\])\\\\[\w.-]+\\[^\s"'<>|]+"""
         ),
     ),
+    (
+        "path",
+        re.compile(  # homes, whatever stands before them, and however the slashes are written
+            r"""(?:\$\{?HOME\}?|(?<![\w/.])~[A-Za-z_][\w.-]*|/(?:home|Users))(?:/[^\s/;:,()<>|"']+)+"""
+            r"""|%2[Ff](?:[\w.-]+%2[Ff])+[\w.%-]*"""
+        ),
+    ),
     ("host name", re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")),
-    ("host name", re.compile(rf"(?<![\w.:-])(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_TLD})(?![\w(.])")),
+    (
+        "host name",
+        re.compile(
+            rf"(?<![\w.:-])(?:[A-Za-z0-9-]{{1,63}}\.){{1,8}}(?:{_TLD}|INTERNAL|LOCAL|LAN|CORP|COM|NET|ORG)(?![\w(.])"
+        ),
+    ),
 )
 _FRAME = re.compile(r"(.*?)(\(\d+\): )(.*)", re.DOTALL)
 _INSTALLED = re.compile(r".*/(?=(?:(?:site|dist)-packages|lib/python\d[\d.]*)/)", re.DOTALL)
@@ -88,7 +108,13 @@ class Names:
             return f"{update[1]}{self._optimizer(update[3])}.{update[4]}"
         if not self._anonymous or known.TORCH_RANGE.fullmatch(name) or known.LOADER_RANGE.fullmatch(name):
             return self.operator(name)
-        return self._tokens.of(name, "name of a range")
+        step = known.STEP_RANGE.fullmatch(name)
+        head, own = step.groups() if step else ("", name)
+        return head + self._tokens.of(own, "name of a range")
+
+    def step(self, label: str) -> str:
+        """What a step is called: as its range is."""
+        return label if known.STEP_LABEL.fullmatch(label) else self.range(label)
 
     def frame(self, name: str) -> str:
         """A Python frame ("path.py(12): function"): installed packages keep their path, other folders go."""

@@ -118,9 +118,9 @@ def slim_trace(source: str | os.PathLike[str] | BinaryIO, options: SlimOptions) 
         writer = EventWriter(
             _keeping(raw, trace, choice, options), tokens, names, _tracks(raw, gone, options, tokens)
         )
-        mark = _mark(raw, trace, choice, options)
+        mark = _mark(raw, trace, choice, options, names)
         packer = Packer()
-        keys = _write(passes, packer, writer, gone, (mark, tokens))
+        keys = _write(passes, packer, writer, gone, (mark, header, tokens))
     data = packer.close()
     others = {"rows of other steps": len(choice.gone)} if len(choice.gone) else {}
     return Slimmed(
@@ -150,17 +150,22 @@ def _check_sound(raw: RawTrace, *, strict: bool) -> None:
 
 
 def _write(
-    passes: Passes, packer: Packer, writer: EventWriter, gone: BoolArray, told: tuple[SlimMark, Tokens]
+    passes: Passes,
+    packer: Packer,
+    writer: EventWriter,
+    gone: BoolArray,
+    told: tuple[SlimMark, Mapping[str, bytes], Tokens],
 ) -> tuple[str, ...]:
     """Write the document; returns the header keys that are gone. Keys keep their side of the events."""
-    mark, tokens = told
+    mark, final, tokens = told
     seen = 0
     packer.members({SLIM_KEY: mark_text(mark)})
     with passes.walk() as (document, chunks):
         before: dict[str, bytes] | None = None
         for chunk in chunks:
             if before is None:
-                before = dict(document.header)
+                # Of a key that stands on both sides, the last value is the one that is read.
+                before = {key: final[key] for key in document.header}
                 packer.members(slim_header(before, tokens)[0])
                 packer.open_list()
             if seen + len(chunk) > len(gone):
@@ -202,7 +207,7 @@ def _tracks(raw: RawTrace, gone: BoolArray, options: SlimOptions, tokens: Tokens
     return number_tracks(host, [lane.pid for lane in lanes if lane.side != Side.HOST], tokens)
 
 
-def _mark(raw: RawTrace, trace: Trace, choice: Choice, options: SlimOptions) -> SlimMark:
+def _mark(raw: RawTrace, trace: Trace, choice: Choice, options: SlimOptions, names: Names) -> SlimMark:
     """What is told of the slimming; of an earlier one, what it told stays true."""
     old = raw.meta.slim
     is_same = choice.is_all or not choice.gone.size
@@ -210,8 +215,8 @@ def _mark(raw: RawTrace, trace: Trace, choice: Choice, options: SlimOptions) -> 
         stacks=options.stacks and (old is None or old.stacks),
         anonymous=options.anonymize or (old is not None and old.anonymous),
         steps_of=old.steps_of if old else len(trace.steps),
-        first_step=old.first_step if old and is_same else choice.first.label,
-        last_step=old.last_step if old and is_same else choice.last.label,
+        first_step=names.step(old.first_step if old and is_same else choice.first.label),
+        last_step=names.step(old.last_step if old and is_same else choice.last.label),
         first_ns=raw.meta.origin_ns - max(raw.meta.base_ns, 0),
         dialect=raw.meta.dialect,
         damage=counted(raw.meta.damage),

@@ -202,3 +202,68 @@ def test_a_host_that_the_header_names_is_found_in_names() -> None:
     text = gzip.decompress(slimmed(data).data).decode()
     assert "gpu-node-17" not in text
     assert "wait for anon-" in text
+
+
+def of_steps(words: str) -> bytes:
+    rows = [
+        event(f"ProfilerStep#{i}{words}", "user_annotation", 4100, 4100, f"{i}000", "900") for i in range(4)
+    ]
+    rows += [event("aten::mm", "cpu_op", 4100, 4100, f"{i}010", "100") for i in range(4)]
+    return json.dumps({"schemaVersion": 1, "traceEvents": rows}).encode()
+
+
+@pytest.mark.parametrize("anonymize", [False, True])
+@pytest.mark.parametrize("words", [" of zqcanary@corp.example", "/home/zqcanary/x", " zqcanary"])
+def test_a_range_that_marks_a_step_still_does_and_the_mark_calls_it_as_the_range(
+    *, words: str, anonymize: bool
+) -> None:
+    once = slimmed(of_steps(words), anonymize=anonymize)
+    text = gzip.decompress(once.data).decode()
+    stays = words == " zqcanary" and not anonymize
+    assert ("zqcanary" in text) == stays
+    assert once.mark.steps_of == 4
+    assert once.mark.first_step.startswith("ProfilerStep#0")
+    assert f'"name":"{once.mark.first_step}"' in text
+    assert slimmed(once.data, anonymize=anonymize).data == once.data
+
+
+def test_a_forged_mark_tells_nothing() -> None:
+    first = gzip.decompress(slimmed(of_steps("")).data)
+    forged = first.replace(b'"firstStep":"ProfilerStep#0"', b'"firstStep":"/home/zqcanary/x"')
+    assert forged != first
+    assert b"zqcanary" not in gzip.decompress(slimmed(forged).data)
+
+
+PLACES = (
+    "load_/home/zqcanary/x", ".../home/zqcanary/x", "$HOME/zqcanary/x", "~zqcanary/data", "open %2Fhome%2Fzqcanary%2Fx",
+    "ssh zqcanary@gpu17", "GPU.ZQCANARY.INTERNAL", "x/Users/zqcanary/y.py:12",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [*PLACES, "connect [2001:db8::1:beef]:80", "fd00:1:2:3:4:5:6:beef"])
+def test_places_in_names_go_however_they_are_spelled(place: str) -> None:
+    data = json.dumps(
+        {"schemaVersion": 1, "traceEvents": [event(place, "user_annotation", 4100, 4100, "1", "50")]}
+    ).encode()
+    text = gzip.decompress(slimmed(data).data).lower()
+    assert b"zqcanary" not in text
+    assert b"beef" not in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "c10::add", "abc::bad::dead<de::ad>", "train/forward/loss", "a@b", "at::native::add/2", "12:30:45", "Adam.step",
+        "void f<(int)1, std::array<char*, 3ul> >(int, A::B::C)", "x.INT", "step 1/2/3", "dead::beef::cafe",
+    ],
+)  # fmt: skip
+def test_what_is_no_place_stays(name: str) -> None:
+    data = json.dumps({"schemaVersion": 1, "traceEvents": [event(name, "kernel", 0, 7, "1", "50")]}).encode()
+    assert json.dumps(name).encode() in gzip.decompress(slimmed(data).data)
+
+
+def test_of_a_header_key_on_both_sides_of_the_events_the_last_value_counts() -> None:
+    row = event("aten::mm", "cpu_op", 4100, 4100, "1", "50")
+    first = json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 1000, "traceEvents": [row]})
+    both = f'{first[:-1]},"baseTimeNanoseconds":2000}}'
+    assert json.loads(gzip.decompress(slimmed(both.encode()).data))["baseTimeNanoseconds"] == 2000
