@@ -303,7 +303,12 @@ def test_the_yaml_of_readme_is_well_formed_and_gives_the_action_what_it_takes() 
     assert step["uses"].partition("@")[0].removeprefix("OWNER/stepcrit/") == ".github/actions/check"
     assert set(step["with"]) <= set(loaded(ACTION)["inputs"])
     assert github["permissions"] == {"contents": "read"}
-    _, verb, *words = shlex.split(gitlab["stepcrit"]["script"])
+    *_, install, fetch, check = gitlab["stepcrit"]["script"]
+    assert install.startswith("pip install ")
+    _, verb, *words = shlex.split(check)
+    # a clone of GitLab's has one branch, cut off: the one that is compared with has to be fetched under that name
+    assert gitlab["stepcrit"]["variables"] == {"GIT_DEPTH": 0}
+    assert shlex.split(fetch)[-1].endswith(f":refs/remotes/{words[words.index('--base') + 1]}")
     command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
     options = {name for one in command.params for name in one.opts}
     assert {word for word in words if word.startswith("-")} <= options
