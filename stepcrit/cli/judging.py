@@ -14,7 +14,7 @@ from stepcrit.cli.lookup import files_like, from_here, is_like
 from stepcrit.cli.watched import stale, too_large
 from stepcrit.errors import ConfigError, InternalError, NotFoundInputError, StepcritError, UsageError, quoted
 from stepcrit.model.checked import Checked, CheckedTrace, Effect, Outcome, Place, Remark
-from stepcrit.model.config import Config
+from stepcrit.model.config import Config, is_backwards
 from stepcrit.model.section import Sentence, Unit, Value
 
 if TYPE_CHECKING:
@@ -68,10 +68,11 @@ def which_steps(word: str | None) -> str | None:
     Raises:
         UsageError: it is none.
     """
-    if word is None or re.fullmatch(r"median|worst|all|[0-9]{1,9}(-[0-9]{1,9})?", word):
+    is_read = word is None or re.fullmatch(r"median|worst|all|[0-9]{1,9}(-[0-9]{1,9})?", word)
+    if is_read and not is_backwards(word or ""):
         return word
     raise UsageError(
-        f"--steps cannot read {quoted(word)}", do="median, worst, all, a step's number, or 12-15"
+        f"--steps cannot read {quoted(word or '')}", do="median, worst, all, a step's number, or 12-15"
     )
 
 

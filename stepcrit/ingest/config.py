@@ -14,7 +14,7 @@ from stepcrit.errors import QUOTED, ConfigError, quoted
 from stepcrit.ingest.amounts import read_amount
 from stepcrit.ingest.tomlplaces import Path, Spot, places
 from stepcrit.model.checked import Place
-from stepcrit.model.config import Amount, Budget, Config, Kind, Level, Manner, Preset, Watch
+from stepcrit.model.config import Amount, Budget, Config, Kind, Level, Manner, Preset, Watch, is_backwards
 
 LARGEST_CONFIG = 1 << 20
 """So many bytes of a configuration are read."""
@@ -146,6 +146,10 @@ class _Reading:
                 ("schema",), f"schema {_shown(file['schema'])} is not known", "this stepcrit reads schema = 1"
             )
         check = self._fields(file.get("check", {}), ("check",), CheckTable)
+        if is_backwards(check.get("steps", "")):
+            self._refuse(
+                ("check", "steps"), f"steps {_shown(check['steps'])} end before they begin", "turn them round"
+            )
         size = check.get("max_trace_size", "")
         return Config(
             source=self._source,

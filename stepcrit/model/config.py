@@ -115,3 +115,13 @@ class Config:
     max_trace_size: Amount | None = None
     watch: tuple[Watch, ...] = ()
     budgets: tuple[Budget, ...] = ()
+
+
+def is_backwards(steps: str) -> bool:
+    """Whether a range of steps ends before it begins, so that it can mean none.
+
+    >>> is_backwards("12-15"), is_backwards("15-12"), is_backwards("median")
+    (False, True, False)
+    """
+    first, dash, last = steps.partition("-")
+    return bool(dash) and int(first) > int(last)

@@ -57,7 +57,7 @@ DEVICE_NUMBERS = frozenset(
 )  # fmt: skip
 DEVICE_NAME = re.compile(
     r"(?:Simulated GPU|ARTEMIS|(?:NVIDIA|AMD|Intel|Tesla|GeForce|Quadro|Radeon|Instinct|Ascend|MTIA|Gaudi|Habana)\b"
-    r"|(?:GB|GH|MI|RTX|GTX|[ABHKLPTV])\d{2,4}\b)[\w ()/.,+-]{0,60}"
+    r"|(?:GB|GH|MI|RTX|GTX|[ABHKLPTV])\d{2,4}\b)[\w ().,+-]{0,60}"
 )
 
 NUMERIC_TEXT = re.compile(r"[-+]?\d{1,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?")

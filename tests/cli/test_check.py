@@ -348,6 +348,7 @@ def test_steps_says_which_steps_are_judged(project: Project, steps: str, launche
 def test_a_step_that_is_not_there_does_not_pass(project: Project) -> None:
     project.start(config=CONFIG + "[budget.'*']\nstreams = { max = 1 }\n")
     assert "no step '12-15' in this trace" in project.check("--steps", "12-15", code=4)
+    assert "cannot read '15-12'" in project.check("--steps", "15-12", code=2)
     assert "--steps cannot read 'first'" in project.check("--steps", "first", code=2)
 
 

@@ -99,6 +99,7 @@ def test_a_pyproject_without_tables_for_stepcrit_is_not_ours(text: bytes, has: b
         ("schema = true", 1, "schema True is not known", "schema = 1"),
         ("[check]\n\nstepz = 'all'", 3, "unknown key 'stepz'", "did you mean steps?"),
         ("[check]\nsteps = 'first'", 2, "steps = 'first' cannot be meant", "median, worst, all"),
+        ("[check]\nsteps = '12-3'", 2, "end before they begin", "turn them round"),
         ("[check]\nsteps = 3", 2, "steps = 3 cannot be meant", "str"),
         ("[check]\npreset = 'x'", 2, "preset = 'x'", "choose one of recommended, structure, none"),
         ("[check]\ntraces = [1]", 2, "no list of paths", "traces = ["),

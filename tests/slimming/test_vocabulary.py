@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepcrit.slimming.vocabulary import TYPE_NAME
+from stepcrit.slimming.vocabulary import DEVICE_NAME, TYPE_NAME
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,11 @@ def test_names_of_element_types_stay(written: str) -> None:
 )
 def test_other_words_do_not(written: str) -> None:
     assert not TYPE_NAME.fullmatch(written)
+
+
+def test_a_device_is_known_by_its_product_alone() -> None:
+    assert DEVICE_NAME.fullmatch("NVIDIA A100-SXM4-40GB")
+    assert DEVICE_NAME.fullmatch("AMD Instinct MI300X")
+    assert not DEVICE_NAME.fullmatch("NVIDIA /home/ada/x")
+    assert not DEVICE_NAME.fullmatch("NVIDIA H100 ada@example.com")
+    assert not DEVICE_NAME.fullmatch("ada's GPU")
