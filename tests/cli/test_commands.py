@@ -208,7 +208,7 @@ def test_help_of_every_command_has_examples_that_work(
                 path = Path(arg.replace("*", "a"))
                 path.parent.mkdir(parents=True, exist_ok=True)
                 made += 1  # blanks behind it: no two recordings are one
-                path.write_bytes(DEMO_TRACE.read_bytes() + gzip.compress(b" " * made))
+                path.write_bytes(Path(DEMO_TRACE).read_bytes() + gzip.compress(b" " * made))
         assert out_of(capsys, verb, *argv) or Path(argv[-1]).is_file()
 
 
