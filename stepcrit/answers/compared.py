@@ -129,6 +129,16 @@ class Compared:
         return any(one.level == level and one.is_known for one in self.differences)
 
     @property
+    def is_told(self) -> bool:
+        """Whether no side leaves open what the other says of its configuration: that may be another one."""
+        return not any(one.level == Level.CONFIGURATION and not one.is_known for one in self.differences)
+
+    @property
+    def passes(self) -> bool:
+        """Whether `--fail` lets it pass."""
+        return self.conclusion in PASSES and self.is_told
+
+    @property
     def by_runs(self) -> bool:
         """Whether runs are compared, and not steps."""
         return min(len(self.base.runs), len(self.new.runs)) >= ENOUGH_RUNS
@@ -162,7 +172,7 @@ class Compared:
     @cached_property
     def conclusion(self) -> Conclusion:
         """What it comes to, the first that holds in the order of triage."""
-        if self.is_same:
+        if self.is_same and not self.partial:
             return Conclusion.SAME
         for level, conclusion in LEVELS:
             if self.differs(level):

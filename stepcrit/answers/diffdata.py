@@ -8,7 +8,7 @@ from stepcrit.analyses.balance import Balance, Cost, Delta
 from stepcrit.analyses.fingerprint import Difference, Fingerprint, WorkChange
 from stepcrit.analyses.statistics import Modes, Sample
 from stepcrit.answers import diffwords as words
-from stepcrit.answers.compared import PASSES, Compared, Judged
+from stepcrit.answers.compared import Compared, Judged
 from stepcrit.answers.data import NOT_GIVEN, plain
 from stepcrit.answers.hypothesis import Hypothesis
 from stepcrit.answers.sides import Side
@@ -68,7 +68,7 @@ def diff_data(told: Compared) -> Data:
     return {
         "claims": CLAIMS,
         "conclusion": str(told.conclusion),
-        "passes": told.conclusion in PASSES,
+        "passes": told.passes,
         "headline": plain(words.headline(told)),
         "threshold_share": told.asked.threshold,
         "base": _side(told.base),

@@ -125,7 +125,7 @@ def diff(
         limits=limit,
         classes=classes,
     )
-    from stepcrit.answers.compared import PASSES, Asked, Conclusion, compared  # noqa: PLC0415 - numpy loads here
+    from stepcrit.answers.compared import Asked, Conclusion, compared  # noqa: PLC0415 - numpy loads here
     from stepcrit.answers.diff import document  # noqa: PLC0415
 
     asked = Asked(share, _prediction(prediction))
@@ -134,8 +134,9 @@ def diff(
     for path in (*before, *after, *([prediction] if prediction else [])) if output else ():
         check_target(str(output), path, *folder_inputs(answer, path))
     emit(answer, fmt=fmt, as_json=as_json, output=output, source=before[0])
-    if fail and told.conclusion not in PASSES:
-        tell(f"not passed: {told.conclusion}\n")
+    if fail and not told.passes:
+        why = "" if told.is_told else "; one side does not tell of its configuration what the other does"
+        tell(f"not passed: {told.conclusion}{why}\n")
         raise typer.Exit(FAILED if told.conclusion == Conclusion.REGRESSION else OPEN)
 
 

@@ -81,7 +81,7 @@ class Repository:
 
         Raises:
             ShallowError: it does not, and the clone has not all history.
-            RefError: there is no such ref.
+            RefError: there is no such ref, or a tag and a branch are called so.
         """
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         is_plain = bool(ref) and not ref.startswith("-") and ref.isprintable()
@@ -89,7 +89,25 @@ class Repository:
         sha = out.decode("ascii", "replace").strip()
         if code or re.fullmatch(r"[0-9a-f]{40,64}", sha) is None:
             self._refuse(ref)
+        self._check_clear(ref)
         return Commit(self, ref, sha)
+
+    def _check_clear(self, ref: str) -> None:
+        """Refuse a name that a tag and a branch share: git would take the tag, whoever made it.
+
+        Raises:
+            RefError: as said.
+        """
+        name = re.split(r"[~^]|@\{", ref, maxsplit=1)[0]
+        called = [f"refs/{kind}/{name}" for kind in ("tags", "heads", "remotes")]
+        _, out, _ = self.ask("for-each-ref", "--format=%(refname)", "--", *called)
+        found = [one for one in out.decode("utf-8", "replace").split() if one in called]
+        if len(found) > 1:
+            raise RefError(
+                f"{quoted(name)} means several: a tag and a branch, or branches here and of a remote",
+                where=self.root,
+                do=f"name the one that is meant: {' or '.join(found)}",
+            )
 
     def ask(self, *words: str, settings: tuple[str, ...] = ()) -> tuple[int, bytes, str]:
         """Run git at the top folder (see `gitrun.git`)."""

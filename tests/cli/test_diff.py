@@ -65,6 +65,7 @@ def data_of(capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0) -> di
         ("base", "gpu", "different configuration", 4),
         ("base", "short", "too few steps", 4),
         ("base", "cut", "partial input", 4),
+        ("cut", "cut", "partial input", 4),
     ],
 )
 def test_each_conclusion_has_its_exit_code_under_fail_and_0_without(
@@ -77,6 +78,20 @@ def test_each_conclusion_has_its_exit_code_under_fail_and_0_without(
     assert err == ("" if code == 0 else f"not passed: {conclusion}\n")
     assert run(["diff", job[base], job[new], "--json"]) == 0
     assert capsys.readouterr() == (out, "")
+
+
+def test_a_device_that_one_side_does_not_name_does_not_pass(
+    job: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = json.loads(gzip.decompress(Path(job["again"]).read_bytes()))
+    assert events.pop("deviceProperties")
+    untold = tmp_path / "untold.json"
+    untold.write_text(json.dumps(events), encoding="utf-8")
+    for sides in ((job["base"], str(untold)), (str(untold), job["base"])):
+        data = data_of(capsys, *sides, "--fail", code=4)
+        assert (data["conclusion"], data["passes"]) == ("no change", False)
+    assert run(["diff", *sides, "--fail"]) == 4
+    assert "one side does not tell of its configuration" in capsys.readouterr().err
 
 
 def test_the_threshold_decides(job: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,6 +136,26 @@ def test_no_such_ref(repo: Path, ref: str) -> None:
         repository(str(repo)).commit(ref)
 
 
+@pytest.mark.parametrize(
+    ("ref", "branch"),
+    [
+        ("main", "refs/heads/main"),
+        ("main~0", "refs/heads/main"),
+        ("origin/main", "refs/remotes/origin/main"),
+    ],
+)
+def test_a_tag_called_like_a_branch_does_not_take_its_place(repo: Path, ref: str, branch: str) -> None:
+    run_git(repo, "update-ref", "refs/remotes/origin/main", "main")
+    where, name = repository(str(repo)), ref.partition("~")[0]
+    right = where.commit(ref).sha
+    run_git(repo, "tag", name, "work")
+    with pytest.raises(RefError, match="means several") as refused:
+        where.commit(ref)
+    assert f"refs/tags/{name}" in refused.value.do
+    assert branch in refused.value.do
+    assert where.commit(branch).sha == right
+
+
 def test_near_refs_are_offered(repo: Path) -> None:
     with pytest.raises(RefError) as caught:
         repository(str(repo)).commit("mian")
