@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,11 @@ import pytest
 from tests.faults.nursery import ROOT, Nursery
 
 TRACE = ROOT / "fixtures" / "simulated" / "item_sync.json.gz"
+
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    # Under nohup, or behind & in a script, they are ignored, and so they would be in every command that is started.
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL if _number != signal.SIGINT else signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
