@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from stepcrit.answers.metrics import Metric, UnknownMetricError, metric
+from stepcrit.answers.metric import Metric, UnknownMetricError
+from stepcrit.answers.metrics import metric
 from stepcrit.answers.sampled import Sampled
 from stepcrit.answers.words import count, say, text
 from stepcrit.errors import ConfigError

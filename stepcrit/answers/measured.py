@@ -10,7 +10,7 @@ from stepcrit.analyses import critical, idle, overlap, queueing, ranking, whatif
 from stepcrit.answers.data import NULLS, analyze_data, not_recorded, nulls_of
 from stepcrit.answers.figures import figures
 from stepcrit.answers.verdict import verdict
-from stepcrit.graph.change import parse_change
+from stepcrit.graph.change import Change
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Presence, presence
 from stepcrit.link.stepcounts import StepCounts
@@ -23,7 +23,7 @@ class Measured:
     def __init__(self, view: StepGraph, counts: StepCounts) -> None:
         self.view = view
         self._counter = counts
-        self._whatif: dict[str, int] = {}
+        self._whatif: dict[Change, whatif.WhatIf] = {}
 
     @cached_property
     def counts(self) -> Mapping[str, Reading]:
@@ -77,14 +77,13 @@ class Measured:
         data = analyze_data(f, verdict(f), {})
         return data, nulls_of(data, {**NULLS, **not_recorded(f)})
 
-    def after(self, selector: str, factor: str) -> int:
-        """The step's length if a selection took so much of its time: the conservative end, in ns.
+    def changed(self, change: Change) -> whatif.WhatIf:
+        """The step with one change.
 
         Raises:
             UsageError: the selector matches nothing.
+            UnusableInputError: it cannot be replayed.
         """
-        words = f"{selector}={factor}"
-        if words not in self._whatif:
-            question = whatif.Question((parse_change("shrink", words),))
-            self._whatif[words] = whatif.analyze(self.view, question).predicted_ns[1]
-        return self._whatif[words]
+        if change not in self._whatif:
+            self._whatif[change] = whatif.analyze(self.view, whatif.Question((change,)))
+        return self._whatif[change]

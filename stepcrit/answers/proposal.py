@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from stepcrit.answers.judge import SIGMAS, UNSEEN
-from stepcrit.answers.metrics import STRUCTURE, Metric, metric
+from stepcrit.answers.metric import Metric
+from stepcrit.answers.metrics import STRUCTURE, metric
 from stepcrit.answers.sampled import Sampled
 from stepcrit.answers.words import say, text
 from stepcrit.model.checked import Number

@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from stepcrit.answers.judge import Rule
-from stepcrit.answers.metrics import STRUCTURE, Metric, UnknownMetricError, metric
+from stepcrit.answers.metric import Metric, UnknownMetricError
+from stepcrit.answers.metrics import STRUCTURE, metric
 from stepcrit.errors import ConfigError
 from stepcrit.model.checked import Number
 from stepcrit.model.config import Amount, Budget, Config, Kind, Level, Preset

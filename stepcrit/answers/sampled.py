@@ -10,7 +10,7 @@ from statistics import median
 from stepcrit.analyses import elapsed
 from stepcrit.analyses.fingerprint import Fingerprint, fingerprint
 from stepcrit.answers.measured import Measured
-from stepcrit.answers.metrics import Metric
+from stepcrit.answers.metric import Metric
 from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.stepcounts import StepCounts

@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 
 from stepcrit.answers.judge import Relation, Rule, judged, worst
-from stepcrit.answers.metrics import UnknownMetricError, metric
+from stepcrit.answers.metric import UnknownMetricError
+from stepcrit.answers.metrics import metric
 from stepcrit.answers.sampled import Sampled, Scatter
 from stepcrit.model.checked import Effect, Outcome, Place
 from stepcrit.model.config import Level, Manner

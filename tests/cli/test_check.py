@@ -208,6 +208,13 @@ def test_a_limit_is_exact_and_its_line_is_told(project: Project) -> None:
         ("operators[aten::mm].calls", "max = 1", "pass"),
         ("step_time{whatif=class:gemm*0}", 'max = "1 ms"', "pass"),
         ("step_time{whatif=class:gemm*1}", 'max = "0.99 ms"', "fail"),
+        ("step_time{shrink=class:gemm=1}", 'max = "1 ms"', "pass"),
+        ("step_time{add=class:gemm=5us}", 'max = "1 ms"', "pass"),  # the device is idle for longer
+        ("step_time{add=class:gemm=1ms}", 'max = "2.88 ms"', "fail"),  # two kernels: 2.89 ms at least
+        ("saving{speedup=class:gemm=1x}", "max = 0", "pass"),
+        ("saving{remove=class:gemm}", "max = 0", "pass"),  # the host makes the step so long
+        ("saving{add=class:gemm=1ms}", "min = 0", "fail"),
+        ("saving{set=class:gemm=445us}", "max = 0", "pass"),  # as it is
         ("device_busy_ns.0", 'max = "890 us"', "pass"),
         ("elapsed.median_ns", 'max = "1 ms"', "pass"),
         ("overlap.0.window_ns", 'max = "1 ms"', "pass"),
@@ -276,6 +283,8 @@ def test_what_only_the_baseline_knows_does_not_pass(project: Project) -> None:
         ("critical{class=lunch}", "max = 0", "'lunch' is no class of work", "did you mean launch"),
         ("gpu_idle{cause=dependancy}", "max = 0", "is no cause of idle time", "did you mean dependency"),
         ("step_time{whatif=aten::mm}", "max = 0", "is no what-if", "SELECTOR*FACTOR"),
+        ("saving{set=aten::mm}", "max = 0", "--set needs SELECTOR=AMOUNT", "for example"),
+        ("saving{shrunk=aten::mm}", "max = 0", "is no metric", "saving{shrink=…}"),
         (
             "critical_path.by_clas_ns.gemm",
             "max = 0",
