@@ -247,9 +247,8 @@ def _reasons(rows: Sequence[CheckedBudget]) -> list[Sentence]:
     """Why each row has its outcome, and where that is written; rows with the same reason together."""
     together: dict[tuple[Outcome, Sentence], list[CheckedBudget]] = {}
     for row in rows:
-        why = row.why or (say("over what is allowed") if row.outcome in BROKEN else None)
-        if why is not None:
-            together.setdefault((row.outcome, why), []).append(row)
+        if row.why is not None:
+            together.setdefault((row.outcome, row.why), []).append(row)
     return [
         Sentence(
             f"{{}} {{}}: {why.template}{{}}",

@@ -129,8 +129,8 @@ def _judged(rule: Rule, now: Sampled, base: Sampled | None, relation: Relation) 
     if value.value is None:
         return _with(row, rule, _Growth(Outcome.UNKNOWN, say("{}", text(value.why))))
     broken = _broken(rule, value.value)
-    if broken:
-        return _with(row, rule, _Growth(Outcome.FAIL))
+    if broken is not None:
+        return _with(row, rule, _Growth(Outcome.FAIL, broken))
     if base is None or then is None or not rule.is_about_growth:
         return row
     return _with(row, rule, _growth(rule, now, base, relation))
@@ -172,9 +172,15 @@ def _with(row: CheckedBudget, rule: Rule, growth: _Growth) -> CheckedBudget:
     return replace(row, outcome=outcome, effect=effect, why=growth.why)
 
 
-def _broken(rule: Rule, value: Number) -> bool:
-    """Whether a limit of the trace alone is passed."""
-    return (rule.max is not None and value > rule.max) or (rule.min is not None and value < rule.min)
+def _broken(rule: Rule, value: Number) -> Sentence | None:
+    """By how much a limit of the trace alone is passed: rounded, value and limit may look alike."""
+    if rule.max is not None and value > rule.max:
+        size, words = _exact(value) - _exact(rule.max), "{} more than is allowed"
+    elif rule.min is not None and value < rule.min:
+        size, words = _exact(rule.min) - _exact(value), "{} less than has to be"
+    else:
+        return None
+    return say(words, text(_amount(rule.metric.unit, size)))
 
 
 def _growth(rule: Rule, now: Sampled, base: Sampled, relation: Relation) -> _Growth:
@@ -281,13 +287,15 @@ def _change(unit: Unit, delta: Fraction) -> Value:
 
 
 def _amount(unit: Unit, size: Fraction) -> str:
-    """So much of a unit, in words."""
+    """A difference in a unit, in words."""
     number = _plain(size, unit)
     if unit == Unit.NS:
         return ns_text(number)
     if unit == Unit.BYTES:
         return bytes_text(number)
-    return share_text(number, 1) if unit == Unit.SHARE else count_text(number)
+    if unit == Unit.SHARE:  # a difference of shares is no share of anything
+        return share_text(number, 1).replace("%", "points")
+    return count_text(number)
 
 
 def _relative(delta: Fraction, before: Fraction) -> Value:

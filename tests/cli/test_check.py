@@ -182,8 +182,23 @@ def test_a_limit_is_exact_and_its_line_is_told(project: Project) -> None:
     )
     said = project.check(code=1)
     assert "fail host_syncs 2 – at most 1" in said
-    assert "fail host_syncs: over what is allowed (stepcrit.toml:4)" in said
+    assert "fail host_syncs: 1 more than is allowed (stepcrit.toml:4)" in said
     assert "pass 1 other (--show-passed)" in said
+
+
+@pytest.mark.parametrize(
+    ("metric", "budget", "said"),
+    [
+        ("step_time", 'max = "999999 ns"', "1 ns more than is allowed"),
+        ("step_time", 'min = "1100 us"', "100 us less than has to be"),
+        ("gpu_idle_share", 'max = "10 %"', "1.0 points more than is allowed"),  # 110 of 1000 us
+        ("gpu_idle_share", 'max = "10.999 %"', "<0.1 points more than is allowed"),
+        ("streams", "min = 3", "2 less than has to be"),
+    ],
+)
+def test_by_how_much_a_limit_is_missed_is_told(project: Project, metric: str, budget: str, said: str) -> None:
+    project.start(config=f"{CONFIG}preset = 'none'\n[budget.'*']\n'{metric}' = {{ {budget} }}\n")
+    assert f"fail {metric}: {said}" in project.check(code=1).replace("µ", "u").replace("\u2009", " ")
 
 
 @pytest.mark.parametrize(
