@@ -20,7 +20,7 @@ def identity_words(header: Mapping[str, bytes]) -> tuple[str, ...]:
     for key, what in known.HEADER_IDENTITY.items():
         value = _decoded(header.get(key)) if what not in ("trace name", "trace id") else None
         if isinstance(value, str):
-            found.append(value)
+            found += (value, value.partition(".")[0])  # a host goes by its first part as well
     return tuple(found)
 
 

@@ -217,6 +217,14 @@ def test_only_places_and_people_are_taken_out_of_names(name: str, clean: str | N
     assert TOKEN.sub("@", told) == (name if clean is None else clean)
 
 
+@pytest.mark.parametrize("name", ["on qz17", "on qz17.corp.example", "qz17/step", "at:qz17"])
+def test_a_host_of_the_header_goes_from_names_long_or_short(name: str) -> None:
+    event = {"name": name, "cat": "user_annotation", "ts": 1.0}
+    small = gzip.decompress(slimmed(trace_of(event, host_name="qz17.corp.example")).data)
+    assert b"qz17" not in small
+    assert slimmed(small).data == slimmed(trace_of(event, host_name="qz17.corp.example")).data
+
+
 @pytest.mark.parametrize(
     ("name", "plain", "anonymous"),
     [
