@@ -5,11 +5,11 @@ Names stand in code spans: there they can be no link, no mention, no image and n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stepcrit.model.section import Bar, Cell, Document, Section, Sentence, Unit, Value
 from stepcrit.report.bars import parts_of
-from stepcrit.report.names import short_name, short_names
+from stepcrit.report.names import labels_in, short_names
 from stepcrit.report.safe import markdown_name, markdown_words
 from stepcrit.report.values import WORDS, pieces, value_text
 from stepcrit.units import ns_text, share_text
@@ -82,14 +82,15 @@ def _cell(raw: Cell, unit: Unit) -> str:
 
 def _sentence(sentence: Sentence) -> str:
     """Words escaped, values formatted."""
-    return "".join(_piece(p) for p in pieces(sentence)).strip()
+    labels = labels_in(sentence, NAME_WIDTH)
+    return "".join(_piece(p, labels) for p in pieces(sentence)).strip()
 
 
-def _piece(piece: str | Value) -> str:
+def _piece(piece: str | Value, labels: Mapping[str, str]) -> str:
     if isinstance(piece, str):
         return markdown_words(piece)
     if piece.unit == Unit.NAME and piece.raw is not None:
-        return _spaced(short_name(str(piece.raw), NAME_WIDTH), str(piece.raw))
+        return _spaced(labels[str(piece.raw)], str(piece.raw))
     if piece.unit == Unit.TEXT and piece.raw is not None:
         return _spaced(str(piece.raw), str(piece.raw))
     return _cell(piece.raw, piece.unit)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from stepcrit.model.section import Sentence, Unit
 from stepcrit.report.safe import safe_text
 
 _LONGEST = 4000  # characters that are looked at; the rest of a hostile name would only cost time
@@ -88,6 +89,12 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
         labels[name] = label
         taken.add(label)
     return [labels[name] for name in names]
+
+
+def labels_in(sentence: Sentence, width: int) -> dict[str, str]:
+    """What the names in a sentence are called there: short, and different ones differently."""
+    raws = [str(value.raw) for value in sentence.values if value.unit == Unit.NAME and value.raw is not None]
+    return dict(zip(raws, short_names(raws, width), strict=True))
 
 
 def _readable(name: str) -> tuple[str, ...]:

@@ -7,13 +7,14 @@ repeats what words and signs already say.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from rich.text import Text
 
 from stepcrit.model.section import Bar, Block, Document, Finding, Section, Sentence, Unit, Value
 from stepcrit.report.bars import ASCII_BLOCKS, BLOCKS, apportion, parts_of
 from stepcrit.report.layout import STYLES, table
-from stepcrit.report.names import short_name
+from stepcrit.report.names import labels_in, short_name
 from stepcrit.report.safe import safe_text
 from stepcrit.report.screen import Screen, wrap
 from stepcrit.report.values import pieces, value_text
@@ -64,19 +65,19 @@ def _title(title: str, claim: str, screen: Screen) -> list[Text]:
 
 def _sentence(sentence: Sentence, screen: Screen, indent: int, style: str = "") -> list[Text]:
     """A sentence, wrapped; its own leading blanks and number hang out."""
-    text = Text(" " * indent, style)
+    text, labels = Text(" " * indent, style), labels_in(sentence, NAME_IN_SENTENCE)
     for piece in pieces(sentence):
-        text.append_text(_piece(piece, screen))
+        text.append_text(_piece(piece, labels, screen))
     lead = re.match(r" *(?:(?:\d+|[!*•-]) +)?", text.plain)
     return wrap(text, screen.prose, len(lead[0]) if lead else indent)
 
 
-def _piece(piece: str | Value, screen: Screen) -> Text:
+def _piece(piece: str | Value, labels: Mapping[str, str], screen: Screen) -> Text:
     """Words as they are; values in their unit, names short."""
     if isinstance(piece, str):
         return Text(screen.sign(safe_text(piece)))
     if piece.unit == Unit.NAME and piece.raw is not None:
-        return Text(screen.sign(short_name(str(piece.raw), NAME_IN_SENTENCE)), STYLES[Unit.NAME])
+        return Text(screen.sign(labels[str(piece.raw)]), STYLES[Unit.NAME])
     return Text(screen.sign(value_text(piece.raw, piece.unit, plain=screen.plain)))
 
 
@@ -116,8 +117,8 @@ def _kept(legend: Text, screen: Screen) -> list[Text]:
 
 def _finding(finding: Finding, screen: Screen) -> list[Text]:
     """What the reader should know: `! sentence (code)`."""
-    text = Text("").append("! ", "bold yellow")
+    text, labels = Text("").append("! ", "bold yellow"), labels_in(finding.what, NAME_IN_SENTENCE)
     for piece in pieces(finding.what):
-        text.append_text(_piece(piece, screen))
+        text.append_text(_piece(piece, labels, screen))
     text.append(screen.sign(f" ({safe_text(finding.code)})"), "dim")
     return wrap(text, screen.prose, INDENT)

@@ -16,7 +16,7 @@ _EVENTS = "traceEvents"
 
 def identity_words(header: Mapping[str, bytes]) -> tuple[str, ...]:
     """The words of a header that name a host, a user or a job, to be looked for in names."""
-    found = []
+    found: list[str] = []
     for key, what in known.HEADER_IDENTITY.items():
         value = _decoded(header.get(key)) if what not in ("trace name", "trace id") else None
         if isinstance(value, str):

@@ -120,7 +120,7 @@ def test_a_spare_column_goes_first_and_machine_formats_keep_it() -> None:
     assert _shown(document, Screen(62)).splitlines()[1].split() == ["name", "kept", "gone"]
     assert _shown(document, Screen(30)) == _shown(without, Screen(30))
     assert b"b_ns" in as_csv.render(document)
-    assert b"gone" in markdown.render(document)
+    assert b"gone" in markdown.render(document).decode()
 
 
 def test_a_table_without_rows_says_so() -> None:
@@ -148,6 +148,15 @@ def test_prose_goes_no_wider_than_100_however_wide_the_terminal(length: int, lin
     assert max(len(line) for line in shown) == (100 if lines == 1 else 89)
     bar = _shown(Document("v", (), (BAR,), {}), Screen(200)).splitlines()[1]
     assert 90 < len(bar) <= 100
+
+
+def test_different_names_in_a_sentence_look_different() -> None:
+    names = ("void f<int>(int)", "void f<int>(long)", "void f<int>(int)")
+    said = Sentence("{} became {}, not {}", tuple(Value(name, Unit.NAME) for name in names))
+    document = Document("test", (), (Section("", notes=(said,)),), {}, (Finding("X1", said),))
+    shown = _shown(document)
+    assert shown.count("f<int> became f<int> #2, not f<int>") == 2
+    assert "`f<int>` became `f<int> #2`, not `f<int>`" in markdown.render(document).decode()
 
 
 def test_numbered_sentences_hang() -> None:
