@@ -252,8 +252,9 @@ class Compared:
     def _why_unjudged(self, predicted: Predicted) -> str:
         if self.differs(Level.CAPTURE) or self.differs(Level.CONFIGURATION):
             return "base and new are not recorded alike, or not on the same"
-        if predicted.boundary and predicted.boundary != str(self.base.first.view.steps.boundary):
-            return f"it is about steps that end at the {predicted.boundary} boundary"
+        ends = {str(side.first.view.steps.boundary) for side in (self.base, self.new)}
+        if ends - {predicted.boundary or str(self.base.first.view.steps.boundary)}:
+            return f"it is about steps that end at the {predicted.boundary or 'same'} boundary"
         if self.verdict.call == Call.TOO_FEW or not (self.base.is_steady and self.new.is_steady):
             return f"fewer than {statistics.FEWEST_STEPS} steady steps on a side"
         return "" if self.shift.ratio is not None else "the base takes no time"

@@ -263,9 +263,8 @@ def _judged(told: Compared) -> list[Section]:
     judged = told.judged
     if judged is None:
         return []
-    return [
-        Section("Prediction", notes=tuple(words.judged_words(judged)), claim="estimate", topic="judgement")
-    ]
+    notes = tuple(words.judged_words(told, judged))
+    return [Section("Prediction", notes=notes, claim="estimate", topic="judgement")]
 
 
 def _closing(told: Compared) -> list[Sentence]:

@@ -25,12 +25,6 @@ LEVEL_WORDS = {
 
 _SHAPE = re.compile(r"\[([0-9,]*)\]")
 
-CHECKLIST = (
-    "other work, other kernels, contention that is gone, another boundary, other recording options: "
-    "the model did not explain it"
-)
-"""What to look at when a saving is beyond the model (methods C.8)."""
-
 
 def ratio(value: float | None) -> Value:
     """A ratio of two times, to four places."""
@@ -246,7 +240,21 @@ def _tested(told: Compared, one: Hypothesis, saving: Saving, where: str) -> list
     return [say(words, ns(target), *amount), say(refuted, ratio(bound))]
 
 
-def judged_words(judged: Judged) -> list[Sentence]:
+def _beyond(told: Compared) -> Sentence:
+    """What else may have made the step shorter (methods C.8); other recording options are judged before."""
+    work, kernels = len(told.work_changes), len(told.renamed)
+    found = (
+        f"{work} {plural(work, 'kind')} of other work" if work else "no other work",
+        f"other kernels under {kernels} {plural(kernels, 'operator')}" if kernels else "no other kernels",
+    )
+    return say(
+        "the model did not explain it; found beside it: {}, and {}; recorded alike, to the same boundary; "
+        "contention that is gone cannot be seen",
+        *map(text, found),
+    )
+
+
+def judged_words(told: Compared, judged: Judged) -> list[Sentence]:
     """A prediction and what came of it."""
     p = judged.predicted
     lines = [say("predicted for {}", name(p.asked))] if p.asked else []
@@ -266,7 +274,7 @@ def judged_words(judged: Judged) -> list[Sentence]:
     else:
         lines.append(say("{}", text(judged.outcome)))
     if judged.outcome == Outcome.BEYOND:
-        lines.append(say("{}", text(CHECKLIST)))
+        lines.append(_beyond(told))
     return lines
 
 

@@ -256,6 +256,20 @@ def test_other_work_does_not_keep_a_prediction_from_being_judged(
     assert 0 < data["prediction"]["apart_ns"] < 0.02 * data["path"]["base_ns"]
 
 
+def test_what_is_beyond_the_model_is_not_credited_to_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Something small was predicted of, and lgamma on half the data is what was changed."""
+    before, after = (str(RECORDED / f"op_halved_{word}.json.gz") for word in ("before", "after"))
+    path = str(tmp_path / "p.json")
+    assert run(["whatif", before, "--shrink", "aten::copy_=0.5", "--save", path]) == 0
+    capsys.readouterr()
+    assert run(["diff", before, after, "--prediction", path]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "beyond the model: the intervals miss each other by" in text
+    assert "found beside it: 2 kinds of other work, and no other kernels; recorded alike" in text
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
