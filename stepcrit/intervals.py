@@ -6,17 +6,16 @@ one from any intervals. Touching intervals do not overlap. Every operation is O(
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
+class Intervals(Struct, frozen=True, eq=False):
     """A sorted set of disjoint, non-empty half-open intervals, in ns."""
 
     start: Ints

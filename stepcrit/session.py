@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from stepcrit.analyses import critical
 from stepcrit.errors import PartialError, UnusableInputError, UsageError, quoted
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """How a trace is to be understood.
 
     Attributes:

@@ -8,9 +8,8 @@ Keeps:    exactly the binding predecessors have room 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.selector import Selector, matching
@@ -21,8 +20,7 @@ from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import EdgeKind, Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(Struct, frozen=True):
     """One edge at a node: the other end, why, how sure, and how much room it leaves in ns."""
 
     node: int
@@ -32,8 +30,7 @@ class Neighbour:
     binds: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(Struct, frozen=True):
     """One node of the operation with its edges; slack -1 when the boundary does not need it."""
 
     node: int

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import InternalError
 
@@ -40,8 +40,7 @@ class How(StrEnum):
     NONE = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """A key on one side, per step.
 
     Attributes:
@@ -57,8 +56,7 @@ class Cost:
     spread_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class Delta(Generic[Key]):
+class Delta(Struct, Generic[Key], frozen=True):
     """A key on both sides.
 
     Attributes:
@@ -90,8 +88,7 @@ class Delta(Generic[Key]):
         return max(self.base.spread_ns, self.new.spread_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Balance(Generic[Key]):
+class Balance(Struct, Generic[Key], frozen=True):
     """All keys.
 
     Attributes:
@@ -109,8 +106,7 @@ class Balance(Generic[Key]):
         return self.new_ns - self.base_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Spent(Generic[Key]):
+class Spent(Struct, Generic[Key], frozen=True):
     """One side.
 
     Attributes:

@@ -10,9 +10,9 @@ Keeps:    if every queue and thread does one thing at a time and the step's work
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.graph.busy import busy_in_step
 from stepcrit.graph.engines import free as without_order
@@ -21,8 +21,7 @@ from stepcrit.graph.replay import Variant, step_alone
 from stepcrit.graph.stepgraph import StepGraph
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Floors of the chosen step, changed alone; in ns.
 
     Attributes:

@@ -10,8 +10,9 @@ Keeps:    Amdahl is monotone in the speed-up and never above its ceiling; both l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from stepcrit.errors import UsageError, quoted
 
@@ -23,8 +24,7 @@ DECIMALS = 12
 """A number with more is written as a fraction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A share of the wall time, and how many times faster it becomes; None: it takes no time at all."""
 
     name: str
@@ -32,8 +32,7 @@ class Part:
     speedup: Fraction | None
 
 
-@dataclass(frozen=True, slots=True)
-class Amdahl:
+class Amdahl(Struct, frozen=True):
     """What is left of the whole, 1 being all of it.
 
     Attributes:
@@ -53,8 +52,7 @@ class Amdahl:
     sign: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A start-up, and what each step then costs, in ns."""
 
     startup: Fraction
@@ -65,8 +63,7 @@ class Line:
         return self.startup + self.per_step * steps
 
 
-@dataclass(frozen=True, slots=True)
-class Crossover:
+class Crossover(Struct, frozen=True):
     """Where two lines meet.
 
     Attributes:
@@ -80,8 +77,7 @@ class Crossover:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(Struct, frozen=True):
     """One kernel under the roof: FLOP/s, FLOP/B; `side` is memory, ridge or compute."""
 
     attainable: Fraction
@@ -89,16 +85,14 @@ class Roofline:
     side: str
 
 
-@dataclass(frozen=True, slots=True)
-class Gemm:
+class Gemm(Struct, frozen=True):
     """A matrix product: its operations, and its bytes when each operand moves once."""
 
     flops: Fraction
     minimal_bytes: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A measured run: devices, the period of a step in ns, the global batch where it is known."""
 
     devices: int
@@ -106,8 +100,7 @@ class Run:
     batch: Fraction | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Struct, frozen=True):
     """A run against the smallest one.
 
     Attributes:
@@ -125,8 +118,7 @@ class Scaled:
     serial: Fraction | None
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
+class Quality(Struct, frozen=True):
     """S_min, B_crit, and batches with the time of their step in ns where it is known."""
 
     least_steps: Fraction
@@ -134,8 +126,7 @@ class Quality:
     batches: tuple[tuple[Fraction, Fraction | None], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Steps to the target at one batch."""
 
     batch: Fraction

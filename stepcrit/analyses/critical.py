@@ -8,7 +8,7 @@ Keeps:    the parts by class, by group and by evidence each sum to the step's el
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.path import MANY_PATHS, PieceKind
@@ -24,8 +24,7 @@ _EVIDENCE_LABELS = {int(evidence): evidence.name.lower() for evidence in Evidenc
 _EDGE_LABELS = {int(kind): kind.name.lower() for kind in EdgeKind}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CriticalPath:
+class CriticalPath(Struct, frozen=True, eq=False):
     """The answer for one step, in ns.
 
     Attributes:

@@ -10,10 +10,10 @@ Keeps:    a step's own durations on its own graph give its period back to the na
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct, field
 
 from stepcrit.errors import UsageError
 from stepcrit.graph.counterparts import Counterparts, Matcher, matcher
@@ -31,8 +31,7 @@ FARTHEST = 3
 """Steps so far apart are still compared, where nearer ones run other work (a log, an update every other step)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """One step's durations on another's graph.
 
     Attributes:
@@ -52,8 +51,7 @@ class Pair:
         return abs(self.predicted_ns - self.measured_ns) / self.measured_ns
 
 
-@dataclass(frozen=True, slots=True)
-class CrossStep:
+class CrossStep(Struct, frozen=True):
     """How well steps of this trace predict each other.
 
     Attributes:
@@ -113,8 +111,7 @@ def _crossings(view: StepGraph) -> int:
     return int((graph.lane[graph.src[edges]] != graph.lane[graph.dst[edges]]).sum())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class _Trial(Struct, frozen=True, eq=False):
     """One prediction to make: the counterparts of a step and of the step before it, and the sinks of both."""
 
     before: Counterparts
@@ -123,8 +120,7 @@ class _Trial:
     closing: list[int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Search:
+class _Search(Struct, frozen=True, eq=False):
     """Which steps can be put on which.
 
     Attributes:

@@ -9,8 +9,9 @@ Keeps:    a period is the whole window of its step: the windows tile the time fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from stepcrit.model.steps import Step, Steps
 
@@ -18,8 +19,7 @@ ENOUGH = 3
 """Fewer steady steps than this are no distribution."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elapsed:
+class Elapsed(Struct, frozen=True):
     """The distribution of step periods, in ns.
 
     Attributes:

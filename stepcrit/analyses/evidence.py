@@ -9,10 +9,11 @@ Keeps:    "not recorded", "zero" and "not applicable" are three different outcom
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.intervals import clip, union
 from stepcrit.link.backends import BACKEND_RANGE
@@ -39,8 +40,7 @@ class State(StrEnum):
     NOT_APPLICABLE = "n/a"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One kind of evidence.
 
     Attributes:
@@ -60,8 +60,7 @@ class Check:
     fix: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Facts:
+class _Facts(Struct, frozen=True, eq=False):
     trace: RawTrace
     links: Links
     steps: Steps

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.intervals import ascending
 from stepcrit.link.presence import Use, platform_of, presence
@@ -42,8 +44,7 @@ class Level(IntEnum):
     NOTE = 3  # may itself be the change that is judged: told, and nothing else
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(Struct, frozen=True):
     """What of a recording must be equal in another one for their steps to be compared.
 
     Attributes:
@@ -90,8 +91,7 @@ class Fingerprint:
         return sum(times.low != times.high for times in self.work.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One thing that differs, or of which one side does not tell.
 
     Attributes:
@@ -107,8 +107,7 @@ class Difference:
     is_known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class WorkChange:
+class WorkChange(Struct, frozen=True):
     """Work that is not done equally often on both sides; NEVER: not at all."""
 
     key: WorkKey

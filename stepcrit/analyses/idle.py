@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import InternalError, UsageError
 from stepcrit.graph.launchpoint import LaunchPoints, launch_points
@@ -35,8 +35,7 @@ ORPHAN = "launched outside the trace"
 TAIL = "tail"
 
 
-@dataclass(frozen=True, slots=True)
-class IdleStretch:
+class IdleStretch(Struct, frozen=True):
     """One stretch without device work.
 
     Attributes:
@@ -53,8 +52,7 @@ class IdleStretch:
     owner_ns: dict[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Struct, frozen=True):
     """All idle stretches of one device in the window, in ns.
 
     Attributes:
@@ -110,8 +108,7 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
     return Idle(gaps.length, _largest_first(causes), _largest_first(owners), stretches)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Facts:
+class _Facts(Struct, frozen=True, eq=False):
     """What all stretches of a device are explained by; lists by place among its activities, in order of start.
 
     Attributes:

@@ -9,15 +9,14 @@ Keeps:    a margin is never negative; a tie has margin 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stepcrit.graph.path import PieceKind
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.model.graph import EdgeKind, Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """A place on the path where more than one predecessor arrives.
 
     Attributes:

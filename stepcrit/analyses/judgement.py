@@ -9,8 +9,9 @@ Keeps:    more than the ceiling is never counted in favour of the model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Outcome(StrEnum):
@@ -22,8 +23,7 @@ class Outcome(StrEnum):
     BEYOND = "beyond the model"
 
 
-@dataclass(frozen=True, slots=True)
-class Predicted:
+class Predicted(Struct, frozen=True):
     """A prediction as it was written down.
 
     Attributes:

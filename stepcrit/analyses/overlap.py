@@ -8,9 +8,8 @@ Keeps:    compute + comm alone + copy alone + idle = window; the symmetric class
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.intervals import Intervals, clip, intersect, subtract, union
 from stepcrit.model.arrays import BoolArray, Int8Array, distinct
@@ -20,8 +19,7 @@ from stepcrit.model.events import DEVICE_KINDS, EventTable
 KINDS = ("compute", "comm", "copy")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTime:
+class DeviceTime(Struct, frozen=True):
     """One device in one window, in ns.
 
     Attributes:

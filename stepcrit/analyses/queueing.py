@@ -9,9 +9,8 @@ Keeps:    every launch that enters the queue leaves it: the series ends at 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.floors import launch_floor
 from stepcrit.graph.launchpoint import launch_points
@@ -20,8 +19,7 @@ from stepcrit.model.arrays import BoolArray, Int64Array, median_of, percentile_o
 from stepcrit.model.graph import EdgeKind, NodeKind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Queueing:
+class Queueing(Struct, frozen=True, eq=False):
     """Launches of one step's window, in ns.
 
     Attributes:

@@ -11,10 +11,10 @@ Keeps:    the path column sums to elapsed time, the device column to the summed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.groups import By, Groups, group
 from stepcrit.graph.replay import Saving, replayer
@@ -33,8 +33,7 @@ _BySide = tuple[Int64Array, Int64Array]
 """By group: of device nodes, and of host nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gains:
+class Gains(Struct, frozen=True):
     """What the period saves if a name takes a share less of its time.
 
     Attributes:
@@ -60,8 +59,7 @@ class Gains:
         return Fraction(1) if _bends(self.half.low_ns, self.free.low_ns) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """One name's times in the step's window, in ns.
 
     Attributes:
@@ -98,8 +96,7 @@ class Ranked:
         return self.gains.free if self.gains else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """All names by one grouping; rows by saving, then time on the path, then name.
 
     Attributes:
@@ -187,16 +184,14 @@ def _takes_over(among: Candidates, key: int) -> str:
     return among.groups.labels[most] if more[most] > ROUNDING_NS else ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Columns:
+class _Columns(Struct, frozen=True, eq=False):
     """Sums by group, of the host."""
 
     calls: Int64Array
     cpu: Int64Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _Table(Struct, frozen=True, eq=False):
     """Sums by group, and what slack and drag their nodes have."""
 
     among: Candidates

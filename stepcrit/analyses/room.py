@@ -10,7 +10,7 @@ Keeps:    of one step alone, with `free_ns` more each the boundary stays where i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stepcrit.graph.change import Applied, Change, Options, Scope, apply_changes
 from stepcrit.graph.replay import POLICIES, Replayer, Saving, Variant, replayer
@@ -29,8 +29,7 @@ RESOLUTION = 100
 """Room of a steady run is told to one part in so many of itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slope:
+class Slope(Struct, frozen=True):
     """Room under one gap policy.
 
     Attributes:
@@ -42,8 +41,7 @@ class Slope:
     cost: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Room:
+class Room(Struct, frozen=True, eq=False):
     """The answer for one selector.
 
     Attributes:

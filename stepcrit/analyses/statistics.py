@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from random import Random
@@ -19,6 +18,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from stepcrit.errors import InternalError
@@ -61,8 +61,7 @@ class Call(StrEnum):
     TOO_FEW = "too few steps"
 
 
-@dataclass(frozen=True, slots=True)
-class Modes:
+class Modes(Struct, frozen=True):
     """Two groups of periods with a wide gap between them.
 
     Attributes:
@@ -78,8 +77,7 @@ class Modes:
     high_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One side.
 
     Attributes:
@@ -104,8 +102,7 @@ class Sample:
         return self.drift_share is not None and abs(self.drift_share) > DRIFT_SHARE
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
+class Shift(Struct, frozen=True):
     """What became of the periods, from base to new.
 
     Attributes:
@@ -134,8 +131,7 @@ class Shift:
     resamples: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The call, and what it rests on.
 
     Attributes:

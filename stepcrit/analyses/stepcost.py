@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.change import WAITS
@@ -26,8 +27,7 @@ from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
 from stepcrit.model.steps import Step
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
+class Own(Struct, frozen=True):
     """What a key takes altogether, on the critical path or off it, over the steps.
 
     Attributes:
@@ -39,8 +39,7 @@ class Own:
     calls: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepCost:
+class StepCost(Struct, frozen=True, eq=False):
     """One run.
 
     Attributes:

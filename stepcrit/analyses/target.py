@@ -11,10 +11,11 @@ Keeps:    what is told reaches the target at the conservative end of the predict
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.graph.groups import By, group
 from stepcrit.graph.replay import Saving, replayer
@@ -28,8 +29,7 @@ MOST_TOGETHER = 5
 """A set of more groups is no advice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One group of a change.
 
     Attributes:
@@ -43,8 +43,7 @@ class Part:
     taken_share: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """A change that reaches the target, or the most that was tried.
 
     Attributes:
@@ -56,8 +55,7 @@ class Way:
     saving: Saving
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Ways to a length of the step.
 
     Attributes:

@@ -9,7 +9,7 @@ Keeps:    evidence shares sum to 1 with the opening stretch; nothing here is a g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.intervals import ascending
@@ -19,8 +19,7 @@ from stepcrit.model.graph import Evidence, NodeKind
 EXPLAINED_NS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Struct, frozen=True):
     """How well the graph explains this step; shares 0..1.
 
     Attributes:

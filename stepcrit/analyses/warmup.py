@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.intervals import Intervals, union
 from stepcrit.link.api import CallRole, call_roles
@@ -51,8 +51,7 @@ WORTH = 0.01
 """...and at least this share of its step: a call of a microsecond says nothing of a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class WarmUp:
+class WarmUp(Struct, frozen=True):
     """One step that is not like the steady ones, and what in it speaks of warming up.
 
     Attributes:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import UnusableInputError, UsageError
 from stepcrit.graph.change import Applied, Change, Options, Scope, apply_changes, put
@@ -36,8 +37,7 @@ CURVE = tuple(Fraction(n, 10) for n in range(11))
 """Fractions of the selected time taken away, for the saving curve S(x)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is asked.
 
     Attributes:
@@ -61,8 +61,7 @@ class Question:
         return not any(model.name in ("queue", "contend") for model in self.models)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WhatIf:
+class WhatIf(Struct, frozen=True, eq=False):
     """The answer for one question, in ns per step.
 
     Attributes:

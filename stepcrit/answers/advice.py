@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.analyses import ranking
 from stepcrit.analyses.ranking import Ranked
@@ -64,8 +64,7 @@ COPY_ADVICE = {
 """By an end of the copy; "Device" where both are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
+class Next(Struct, frozen=True):
     """One intervention: what to try, why, what would disprove it, and the replayed saving of half of it."""
 
     code: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+from msgspec import Struct
 
 from stepcrit.analyses import calculators as calc
 from stepcrit.errors import UsageError
@@ -27,8 +28,7 @@ ONE_KERNEL = (
 LEAST_BYTES = "bytes are the least traffic: each operand moves once; counted bytes go to --bytes"
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """An exact number, with the unit it is shown in.
 
     Attributes:
@@ -52,8 +52,7 @@ class Amount:
         return f"{number_text(self.base / self.scale)}{gap}{self.label}"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """One line: what, how much, how it is known, from what."""
 
     quantity: str
@@ -84,8 +83,7 @@ class Result:
         return data | {"value": number, "exact": exact, "unit": self.value.unit, "sign": self.sign}
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """The results of one calculator, and what they rest on."""
 
     title: str

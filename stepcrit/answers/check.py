@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.analyses.fingerprint import Difference, differences
 from stepcrit.analyses.fingerprint import Level as Reach
@@ -41,8 +43,7 @@ NULLS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Against:
+class Against(Struct, frozen=True):
     """What a trace is compared with.
 
     Attributes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.analyses import balance, statistics
 from stepcrit.analyses.balance import Balance
@@ -53,8 +55,7 @@ CALLS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What is asked beside the comparison.
 
     Attributes:
@@ -66,8 +67,7 @@ class Asked:
     predicted: Predicted | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A prediction and what came of it.
 
     Attributes:
@@ -91,8 +91,7 @@ class Judged:
         return max(0.0, self.low_ns - self.predicted.high_ns, self.predicted.low_ns - self.high_ns)
 
 
-@dataclass(frozen=True, eq=False)
-class Compared:
+class Compared(Struct, frozen=True, eq=False, dict=True):
     """Everything that is told of two sides; computed once, when asked for."""
 
     base: Side

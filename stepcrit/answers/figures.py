@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, ranking
 from stepcrit.answers.sure import Sure, sure_of
@@ -13,8 +13,7 @@ from stepcrit.link.presence import Presence, Use, presence
 from stepcrit.model.classes import WorkClass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Figures:
+class Figures(Struct, frozen=True, eq=False):
     """One step's results.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from stepcrit.analyses import restore
 from stepcrit.analyses.balance import Balance, Delta
@@ -36,8 +37,7 @@ KIND_WORDS = {
 """What several keys of one kind are called together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Hypothesis(Struct, frozen=True):
     """One suspect.
 
     Attributes:

@@ -7,8 +7,10 @@ times its own scatter before it fails.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.answers.metric import Metric, UnknownMetricError
 from stepcrit.answers.metrics import metric
@@ -35,8 +37,7 @@ WORST_FIRST = (
 GRAVEST = (Effect.FAILS, Effect.OPEN, Effect.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """What applies to one metric of one trace.
 
     Attributes:
@@ -64,8 +65,7 @@ class Rule:
         return self.grow is not None or self.grow_abs is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """How a trace stands to its baseline.
 
     Attributes:
@@ -85,8 +85,7 @@ class Relation:
         return not self.same_setting or not (self.same_work or is_exact)
 
 
-@dataclass(frozen=True, slots=True)
-class _Growth:
+class _Growth(Struct, frozen=True):
     """What became of a metric."""
 
     outcome: Outcome

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stepcrit.answers.measured import Measured
 from stepcrit.errors import quoted
@@ -35,8 +36,7 @@ class UnknownMetricError(ValueError):
         self.do = do
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """One number of a step.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stepcrit.answers.judge import SIGMAS, UNSEEN
 from stepcrit.answers.metric import Metric
@@ -25,8 +26,7 @@ SHARES = ("gpu_idle_share",)
 """Told, but never a failure: a share moves when either of two times does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposed:
+class Proposed(Struct, frozen=True):
     """One budget.
 
     Attributes:

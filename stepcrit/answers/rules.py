@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import replace
 from fractions import Fraction
+
+from msgspec.structs import replace
 
 from stepcrit.answers.judge import Rule
 from stepcrit.answers.metric import Metric, UnknownMetricError

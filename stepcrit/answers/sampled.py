@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
+
+from msgspec import Struct
 
 from stepcrit.analyses import elapsed
 from stepcrit.analyses.fingerprint import Fingerprint, fingerprint
@@ -33,8 +34,7 @@ TO_SIGMA_OF_MEAN = 1.2533
 """The same of the mean absolute deviation: where most values are equal, their median deviation is 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Struct, frozen=True):
     """How much a metric differs between the steady steps.
 
     Attributes:

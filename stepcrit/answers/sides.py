@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.analyses import idle, overlap, peakmemory, stepcost
 from stepcrit.analyses.balance import Spent
@@ -26,8 +28,7 @@ IDLE_STEPS = 5
 """Of more steps so many, evenly spread, are asked why the device is idle."""
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(Struct, frozen=True, eq=False, dict=True):
     """One recording.
 
     Attributes:
@@ -118,8 +119,7 @@ class Run:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
+class Side(Struct, frozen=True, eq=False, dict=True):
     """All recordings of one side.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from stepcrit.analyses import crossstep, trust
 from stepcrit.answers.words import count, plural, say, share, text
@@ -20,8 +21,7 @@ NULLS = {
 """Why values of the trust block can be null."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sure:
+class Sure(Struct, frozen=True):
     """Evidence of the path, and the model's own error on this trace."""
 
     trust: trust.Trust

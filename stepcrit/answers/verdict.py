@@ -6,9 +6,10 @@ The verdict names the kind of work that carries the path; the evidence tells the
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.analyses import lostwork
 from stepcrit.answers.advice import Next, what_next
@@ -33,8 +34,7 @@ HEADLINES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The answer in words."""
 
     code: str

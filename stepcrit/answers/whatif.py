@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+from msgspec import Struct
 
 from stepcrit.analyses import bounds, whatif
 from stepcrit.analyses.bounds import Bounds
@@ -56,8 +57,7 @@ PLOT_WIDTH = 30
 """Cells of the longest bar of a saving curve."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What to tell beside the prediction.
 
     Attributes:
@@ -69,8 +69,7 @@ class Wanted:
     target_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
+class _Answer(Struct, frozen=True, eq=False):
     """Everything that is told."""
 
     view: StepGraph

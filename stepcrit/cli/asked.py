@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from stepcrit.cli.targets import same_target
 from stepcrit.errors import UsageError
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from stepcrit.session import Options
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The command line, in words.
 
     Attributes:

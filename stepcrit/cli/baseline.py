@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from msgspec import Struct
 
 from stepcrit.cli.config import CONFIG, PYPROJECT, config_of
 from stepcrit.cli.lookup import ENTRIES, files_like, is_like
@@ -37,8 +38,7 @@ class Baseline(Protocol):
         """Traces that some paths or globs mean there and that are no files here any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """A folder with the same paths below it."""
 
     path: str
@@ -82,8 +82,7 @@ class Folder:
         return os.path.join(self.path, os.path.relpath(path))  # noqa: PTH118
 
 
-@dataclass(frozen=True, slots=True)
-class AtRef:
+class AtRef(Struct, frozen=True):
     """A git ref."""
 
     commit: Commit

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.cli.baseline import AtRef, Folder, baseline_of
 from stepcrit.cli.config import CONFIG, project_config
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 MOST_TRACES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The command line.
 
     Attributes:
@@ -44,8 +45,7 @@ class Asked:
     step: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ruled:
+class Ruled(Struct, frozen=True):
     """The rules that count.
 
     Attributes:

@@ -9,7 +9,8 @@ import fnmatch
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stepcrit.errors import UsageError, quoted
 
@@ -129,8 +130,7 @@ def _is_called(name: str, glob: str) -> bool:
     return name == glob or (not is_hidden and fnmatch.fnmatchcase(name, glob))
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     """A walk that counts what it looks at."""
 
     pattern: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from stepcrit.cli.config import PYPROJECT, config_of
 from stepcrit.cli.lookup import read_small
@@ -28,8 +29,7 @@ DAMAGED = "C101"
 _QUANTITY = re.compile(r"(?P<number>[0-9][0-9_ \u202f\u00a0]*(?:\.[0-9]+)?)(?P<rest>.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(Struct, frozen=True):
     """One value to be written anew."""
 
     spot: Spot

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import UnusableInputError
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array, freeze
 from stepcrit.model.graph import Graph, Note
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nodes:
+class Nodes(Struct, frozen=True, eq=False):
     """Node columns in any order (see model.graph.Graph)."""
 
     lane: Int32Array
@@ -29,8 +28,7 @@ class Nodes:
         return len(self.start_ns)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edges:
+class Edges(Struct, frozen=True, eq=False):
     """Edge columns in any order, ends as indices into `Nodes`."""
 
     src: Int64Array
@@ -110,7 +108,7 @@ def assemble(nodes: Nodes, edges: Edges, *, t0_ns: int, notes: Mapping[str, int]
         t0_ns,
         counted,
     )
-    columns = (getattr(graph, name) for name in Graph.__dataclass_fields__)
+    columns = (getattr(graph, name) for name in Graph.__struct_fields__)
     freeze(*(column for column in columns if isinstance(column, np.ndarray)))
     return graph, number
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import InternalError, UsageError
 from stepcrit.graph.assemble import Edges, Nodes, assemble
@@ -29,8 +29,7 @@ from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import EdgeKind, Evidence, Graph, Note
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
+class Return(Struct, frozen=True):
     """A launch call that may return only when an earlier operation of its queue has ended.
 
     Attributes:
@@ -48,16 +47,14 @@ class Return:
     latency_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Launch:
+class _Launch(Struct, frozen=True):
     """A call and the operation it must wait for, NONE where there is none; nodes and event rows."""
 
     call: int
     awaited: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QueueWiring(Wiring):
+class QueueWiring(Wiring, frozen=True, eq=False):
     """The recorded edges, and one for each return."""
 
     returns: tuple[Return, ...]
@@ -65,8 +62,7 @@ class QueueWiring(Wiring):
 
     def prepare(self, dur_ns: Int64Array, delays: Lags) -> tuple[Int64Array, Lags]:
         """See `Wiring`; a node that was seen waiting is shorter by that, and its edge brings the wait back."""
-        # the plain form of super(), which a dataclass with slots loses
-        dur, lags = Wiring.prepare(self, dur_ns, delays)
+        dur, lags = super().prepare(dur_ns, delays)
         blocked: dict[int, int] = defaultdict(int)
         for one in self.returns:
             blocked[one.dst] += one.blocked_ns

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.assemble import Edges, Nodes, assemble, columns_of, edges_of, joined
 from stepcrit.graph.claims import Claims, DeviceClaim
@@ -21,8 +21,7 @@ from stepcrit.model.graph import EdgeKind, Evidence, Graph, NodeKind, Note
 from stepcrit.model.links import Links
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TraceGraph:
+class TraceGraph(Struct, frozen=True, eq=False):
     """The schedule graph of one trace, with the way back from events to nodes.
 
     Attributes:
@@ -51,8 +50,7 @@ class TraceGraph:
         return sorted(found - {NONE})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceNodes:
+class DeviceNodes(Struct, frozen=True, eq=False):
     """Device nodes, parts of one activity next to each other.
 
     Attributes:

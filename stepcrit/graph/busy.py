@@ -6,9 +6,8 @@ the step takes at least the busy time of every one. Waiting is not work: a block
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.replay import Replayer
 from stepcrit.graph.schedule import FAR
@@ -17,8 +16,7 @@ from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.graph import Graph
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
+class Busy(Struct, frozen=True):
     """One queue or thread: `lane` as the graph numbers it, and its work within the step in ns."""
 
     lane: int

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.input import Loop
@@ -31,8 +32,7 @@ WAITS = (EdgeKind.SYNC, EdgeKind.BACKPRESSURE)
 Operation = Literal["scale", "set", "add", "remove"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One change.
 
     Attributes:
@@ -48,8 +48,7 @@ class Change:
     amount_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Applied:
+class Applied(Struct, frozen=True, eq=False):
     """What changes make of a graph.
 
     Attributes:
@@ -168,8 +167,7 @@ def _factor(operation: str, amount: str) -> Fraction:
     return 1 / value if operation == "speedup" else value
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """How selectors are read: see `graph.select`; and whether launch calls change with what they launch."""
 
     side: Side = "auto"
@@ -177,8 +175,7 @@ class Options:
     with_launch: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class Scope(Struct, frozen=True, eq=False):
     """What a change can reach.
 
     Attributes:

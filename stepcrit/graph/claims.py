@@ -7,8 +7,9 @@ thread and rows into nodes. So a rule needs to know nothing about how threads ar
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from stepcrit.model.graph import EdgeKind, Evidence
 
@@ -62,8 +63,7 @@ class HandoverClaim(NamedTuple):
     evidence: Evidence
 
 
-@dataclass(slots=True)
-class Claims:
+class Claims(Struct):
     """Everything the rules have found so far; each rule adds to it."""
 
     device: list[DeviceClaim] = field(default_factory=list)

@@ -9,10 +9,10 @@ quartiles of the ratios show how far that holds.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.intervals import ascending, union
@@ -30,8 +30,7 @@ KEY = "kernel name and operator"
 """What two activities must share to be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slowdown:
+class Slowdown(Struct, frozen=True):
     """What was found.
 
     Attributes:

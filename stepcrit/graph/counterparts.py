@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import quoted
 from stepcrit.graph.stepgraph import StepGraph
@@ -29,8 +29,7 @@ Rows = tuple[Int64Array, Int64Array]
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counterparts:
+class Counterparts(Struct, frozen=True, eq=False):
     """What of one step was found again in another.
 
     Attributes:
@@ -46,8 +45,7 @@ class Counterparts:
     threads: Mapping[int, Rows]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matcher:
+class Matcher(Struct, frozen=True, eq=False):
     """Compares the steps of one capture. Made by `matcher`.
 
     Attributes:

@@ -7,9 +7,9 @@ if this one activity took no time: zero off the critical path, and capped by wha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.schedule import FAR, Lags, latest_finish
 from stepcrit.kernels import COMPILED, chosen
@@ -20,8 +20,7 @@ UNNEEDED = -1
 """The slack of an activity that the chosen boundary does not need."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Slack:
+class Slack(Struct, frozen=True, eq=False):
     """Per node, in ns; UNNEEDED where no sink depends on the node.
 
     Attributes:
@@ -48,8 +47,7 @@ def slack(graph: Graph, delays: Lags, sinks: Mapping[int, int]) -> Slack:
     return Slack(total, np.where(needed, room, UNNEEDED))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drag:
+class Drag(Struct, frozen=True, eq=False):
     """Per node, in ns: drag and gap drag, and the longest path that avoids the node altogether."""
 
     drag_ns: Int64Array

@@ -15,10 +15,11 @@ of compute, and then the step gets shorter.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import UsageError
 from stepcrit.graph.schedule import Lags
@@ -29,8 +30,7 @@ from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Graph, NodeKind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rivals:
+class Rivals(Struct, frozen=True, eq=False):
     """Who slows whom, per node of one graph.
 
     Attributes:

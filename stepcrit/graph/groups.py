@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import UsageError
 from stepcrit.graph.segments import Segments
@@ -26,8 +26,7 @@ HOST = "(host)"
 OTHER_WORK = "(no collective)"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class Groups(Struct, frozen=True, eq=False):
     """Per event row, an index into `labels`; the last labels are not from the trace.
 
     Attributes:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.build import TraceGraph
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.graph import EdgeKind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaunchPoints:
+class LaunchPoints(Struct, frozen=True, eq=False):
     """Per node of the graph: the host node it was launched from (-1: none) and when that ended, in ns."""
 
     node: Int64Array

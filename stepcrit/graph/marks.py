@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.selector import Selector, matching
@@ -21,8 +22,7 @@ from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 Side = Literal["auto", "device", "host", "both"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Marked:
+class Marked(Struct, frozen=True, eq=False):
     """Rows that a selector marks: device activities, and host ranges whose time counts.
 
     `whole` says which host row each host row is a part of, where that is not itself; `returns`, of which

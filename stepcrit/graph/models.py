@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+from msgspec import Struct
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.change import parse_duration, parse_number
@@ -17,8 +18,7 @@ DEEPEST = 10**9
 """No launch queue holds more operations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """One resource model.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.graph.path import Path, PieceKind, chain
 from stepcrit.graph.replay import Replayer, Variant
@@ -19,8 +20,7 @@ from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Graph, NodeKind
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """A piece of a changed path: its owner's row (-1: untracked time), class and length."""
 
     row: int
@@ -29,8 +29,7 @@ class Stretch:
     is_gap: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moved:
+class Moved(Struct, frozen=True, eq=False):
     """A schedule after a change, and the path of the replayer's step on it.
 
     Attributes:

@@ -7,11 +7,11 @@ end the pieces partition the window exactly, in integer nanoseconds; that is ass
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.schedule import Arrivals
@@ -30,8 +30,7 @@ class PieceKind(IntEnum):
     GAP = 2  # what is left between the latest arrival and the start
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Path:
+class Path(Struct, frozen=True, eq=False):
     """Pieces in time order; column arrays of equal length.
 
     Attributes:
@@ -81,8 +80,7 @@ def critical_path(
     return path
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Binding:
+class Binding(Struct, frozen=True, eq=False):
     """What decided when each node started; lists, for a walk asks for one node after the other.
 
     Among several edges: better evidence, then the longer predecessor, then the smaller number.

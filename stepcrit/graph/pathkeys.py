@@ -7,9 +7,9 @@ operator is the same key; collectives by operation and bytes; host time by its o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.groups import Groups
 from stepcrit.link.collectives import link_collectives
@@ -26,8 +26,7 @@ _NUMBERED = re.compile(r"#\d+$")
 """ProfilerStep#12: the number is the step's, not the range's."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PathKey:
+class PathKey(Struct, frozen=True, order=True):
     """What a stretch of time is.
 
     Attributes:
@@ -43,8 +42,7 @@ class PathKey:
     dtypes: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Keyed:
+class Keyed(Struct, frozen=True, eq=False):
     """The keys of one trace.
 
     Attributes:

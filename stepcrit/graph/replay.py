@@ -15,10 +15,10 @@ with nothing changed: `Replayer.baseline`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.engines import Engine, order
 from stepcrit.graph.input import Loop, loop_of
@@ -34,8 +34,7 @@ DROP_FIRST_FROM = 3
 """With at least so many steady periods the first is left out of the mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saving:
+class Saving(Struct, frozen=True):
     """What a change saves of the step, in ns, by gap policy."""
 
     join_ns: int
@@ -52,16 +51,14 @@ class Saving:
         return max(self.join_ns, self.edge_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """How much earlier the boundaries that open and close what is measured come, in ns: (join, edge) each."""
 
     first: tuple[int, int]
     last: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Variant:
+class Variant(Struct, frozen=True, eq=False):
     """What a change makes of the schedule.
 
     Attributes:
@@ -81,8 +78,7 @@ class Variant:
         return self.dur_ns if policy == "join" or self.least_ns is None else self.least_ns
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Replayer:
+class Replayer(Struct, frozen=True, eq=False):
     """Replays changes and reads the saving off the steps that count.
 
     Attributes:

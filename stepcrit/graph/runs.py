@@ -12,10 +12,10 @@ Where a graph falls into short runs, the loop over nodes is faster, and `runs_of
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.graph import Graph
@@ -30,8 +30,7 @@ SAFE_NS = 2.0**60
 """Lengths that add up to less than this cannot overflow, whatever is taken off them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Runs:
+class Runs(Struct, frozen=True, eq=False):
     """A graph's nodes, run after run, each run after all that it waits for.
 
     Attributes:

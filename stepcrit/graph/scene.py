@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from stepcrit.link.api import call_roles
@@ -18,8 +18,7 @@ BEFORE_CAPTURE = np.int64(-(2**62))
 """The issue time of an activity whose launch is not in the trace: before everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What the rules may assume.
 
     Attributes:
@@ -36,8 +35,7 @@ class Rules:
     timing_near_ns: int = 5_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Queue:
+class Queue(Struct, frozen=True, eq=False):
     """One device queue: rows in start order, and the same rows by the time they were issued."""
 
     lane: int
@@ -68,8 +66,7 @@ class Queue:
         return int(self.issued_rows[i]) if i < len(self.issued) else NONE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Issuer:
+class Issuer(Struct, frozen=True, eq=False):
     """What one host thread issued: launch times and device rows, in issue order."""
 
     at_ns: Int64Array
@@ -86,8 +83,7 @@ class Issuer:
         return int(self.rows[i]) if i < len(self.rows) else NONE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scene:
+class Scene(Struct, frozen=True, eq=False):
     """The linked trace, seen from the device queues."""
 
     events: EventTable

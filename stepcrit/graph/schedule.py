@@ -11,10 +11,10 @@ where the graph allows it, the forward pass goes by runs of nodes instead (`grap
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.runs import runs_of, starts_by_runs
@@ -35,8 +35,7 @@ FAR = np.int64(2**62)
 """Later than any time: the latest finish of a node that no sink needs."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Arrivals:
+class Arrivals(Struct, frozen=True, eq=False, weakref=True):
     """What decided every observed start.
 
     Attributes:
@@ -50,8 +49,7 @@ class Arrivals:
     binds: BoolArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lags:
+class Lags(Struct, frozen=True, eq=False):
     """Fixed delays for replay: per edge, and per node without predecessor (from the origin)."""
 
     edge_ns: Int64Array

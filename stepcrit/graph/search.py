@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.groups import Groups
 from stepcrit.graph.newpath import gaps_by_class, moved
@@ -30,8 +30,7 @@ MOST_LOOKED_AT = 250
 """So many groups are replayed at most, where thousands might save alike: 60 real traces need 39."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(Struct, frozen=True, eq=False, dict=True):
     """Groups as things that can be shortened, on the side that carries more of the step's path.
 
     Attributes:
@@ -163,8 +162,7 @@ class Candidates:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A group that was replayed with no time at all.
 
     Attributes:

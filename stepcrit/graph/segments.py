@@ -8,9 +8,9 @@ for its class is `unexplained`, since no gap is given a cause that the trace doe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.build import TraceGraph
@@ -41,8 +41,7 @@ GAP_CLASS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Segments:
+class Segments(Struct, frozen=True, eq=False):
     """Stretches of the path in time order; they touch, and cover the window exactly.
 
     Attributes:
@@ -183,5 +182,5 @@ def _columns(rows: list[tuple[int, ...]], path: Path) -> Segments:
         kind.astype(np.int8),
         is_gap.astype(np.int8),
     )
-    freeze(*(getattr(segments, name) for name in Segments.__dataclass_fields__))
+    freeze(*(getattr(segments, name) for name in Segments.__struct_fields__))
     return segments

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.graph.marks import Marked, Side, mark
@@ -27,8 +27,7 @@ from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.graph import NodeKind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(Struct, frozen=True, eq=False):
     """Selected time; one entry per stretch of a node that belongs to one event.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stepcrit.link.patterns import found_by, meant_by
 from stepcrit.model.arrays import BoolArray
@@ -10,8 +10,7 @@ from stepcrit.model.arrays import BoolArray
 PREFIXES = ("re", "class", "module", "stream", "step", "line")
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """What the user typed: `kind` is "name" or one of PREFIXES."""
 
     kind: str

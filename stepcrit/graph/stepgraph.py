@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import UsageError
 from stepcrit.graph.build import TraceGraph
@@ -25,8 +25,7 @@ from stepcrit.model.trace import RawTrace
 from stepcrit.timings import timed
 
 
-@dataclass(frozen=True, eq=False)
-class StepGraph:
+class StepGraph(Struct, frozen=True, eq=False, dict=True):
     """One step of a linked trace on its schedule graph. Everything is computed once, when asked for.
 
     Attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.build import TraceGraph
 from stepcrit.graph.threads import shares
@@ -13,8 +12,7 @@ from stepcrit.model.graph import NodeKind
 from stepcrit.model.links import Links
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stretches:
+class Stretches(Struct, frozen=True, eq=False):
     """Stretches of time, each on one node and of one owner; together they are all nodes.
 
     Attributes:

@@ -8,9 +8,8 @@ How long before is bounded: from submission to start takes no longer than a norm
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.schedule import GapPolicy
 from stepcrit.model.arrays import Int64Array
@@ -24,8 +23,7 @@ Grown = tuple[Int64Array, Int64Array, Int64Array]
 """(node, event row, ns) by which stretches of time grew, as three columns."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaunchCalls:
+class LaunchCalls(Struct, frozen=True, eq=False):
     """The launch edges of a graph, and for each its call's stretch right before the launch point.
 
     Attributes:

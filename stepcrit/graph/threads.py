@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from stepcrit.graph.claims import Claims
 from stepcrit.intervals import covers, union
@@ -15,8 +15,7 @@ from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
 
-@dataclass(slots=True)
-class Cuts:
+class Cuts(Struct):
     """Where one thread is cut, where it is blocked, and where it needs a node without length."""
 
     at: set[int] = field(default_factory=set)
@@ -26,8 +25,7 @@ class Cuts:
     sync: dict[int, int] = field(default_factory=dict)  # start of a sync node -> its call
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThreadNodes:
+class ThreadNodes(Struct, frozen=True, eq=False):
     """Nodes of all host threads by (lane, start, end).
 
     Attributes:
@@ -192,8 +190,7 @@ def _overlaps(
     return node[some], piece[some] + low, length[some]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class Shares(Struct, frozen=True, eq=False):
     """How each host node's time divides among the events that own it; one row per overlap."""
 
     node: Int64Array  # index into ThreadNodes

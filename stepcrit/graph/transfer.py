@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.models import Model
 from stepcrit.graph.parts import keep_tails
@@ -32,8 +32,7 @@ MIN_EXPLAINED_SHARE = 0.9
 """A line that explains less of the differences between sizes says nothing about the start-up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """Start-up and time per byte of one series, by least squares over its sizes.
 
     Attributes:
@@ -51,8 +50,7 @@ class Fit:
     clamped: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Transfer:
+class Transfer(Struct, frozen=True, eq=False):
     """What faster links make of the collectives.
 
     Attributes:

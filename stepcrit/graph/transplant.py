@@ -8,10 +8,10 @@ step, so there time itself is carried over: the starts and ends of matched event
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.counterparts import Counterparts
 from stepcrit.graph.stepgraph import StepGraph
@@ -54,8 +54,7 @@ def matched_time(view: StepGraph, clock: ThreadClock, found: Counterparts) -> tu
     return device + sum(own[lane] for lane in found.threads), device + sum(own.values())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThreadClock:
+class ThreadClock(Struct, frozen=True, eq=False):
     """Each thread's own time: how long it has run, blocked stretches left out.
 
     Attributes:

@@ -6,9 +6,9 @@ what comes out, so that every engine takes and gives the same columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.graph.schedule import Lags
 from stepcrit.intervals import ascending
@@ -16,8 +16,7 @@ from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.graph import EdgeKind, Evidence, Graph
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Wiring:
+class Wiring(Struct, frozen=True, eq=False):
     """A graph with other edges.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Condition, Thread
+
+from msgspec import Struct
 
 from stepcrit.errors import InternalError, StepcritError
 from stepcrit.ingest.damage import DamageLog
@@ -18,8 +19,7 @@ _MOST_AHEAD = 2
 """Pieces that wait to be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Some text, and what was met in unpacking it.
 
     Attributes:

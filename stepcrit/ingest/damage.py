@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import BrokenInputError
 from stepcrit.model.trace import Damage, Harm
@@ -11,8 +13,7 @@ from stepcrit.model.trace import Damage, Harm
 EXCERPT_BYTES = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A place in the JSON text.
 
     Attributes:

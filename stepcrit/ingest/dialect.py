@@ -7,8 +7,9 @@ exporter before Kineto, Ascend device rows, IBM AIU) are told by their tracks an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from stepcrit.model.events import EventKind, Side
 
@@ -100,8 +101,7 @@ DATED_TEXT = {
 """Argument names that date a writer. A quoted name cannot stand unescaped inside a JSON string."""
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Struct, frozen=True):
     """What dates a writer.
 
     Attributes:

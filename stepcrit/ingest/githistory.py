@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stepcrit.errors import NotFoundInputError, ShallowError
 from stepcrit.ingest.gitref import Repository, unfiltered
 from stepcrit.ingest.gitrun import git
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
+class Since(Struct, frozen=True):
     """What became of code since a trace was committed.
 
     Attributes:
@@ -69,8 +69,7 @@ def _is_edge(here: _Here, sha: str) -> bool:
     return len(parents) < 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Here:
+class _Here(Struct, frozen=True):
     """git in the folder one is in, so that paths count from there."""
 
     repository: Repository

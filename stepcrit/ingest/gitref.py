@@ -9,8 +9,9 @@ import difflib
 import io
 import os
 import re
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from stepcrit.errors import (
     AbsentInputError,
@@ -45,8 +46,7 @@ class NamedBytes(io.BytesIO):
         self.name = name
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A work tree of git.
 
     Attributes:
@@ -128,8 +128,7 @@ class Repository:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A ref at the time it was asked for.
 
     Attributes:

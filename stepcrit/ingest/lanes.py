@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.intervals import ascending
 from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int32Array, Int64Array
@@ -25,8 +25,7 @@ _FEW, _FEW_EACH = 1 << 16, 4
 _STREAM_NAME = re.compile(r"(?:stream )?(\d{1,10})\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Where rows lie.
 
     Attributes:

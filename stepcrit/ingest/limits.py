@@ -7,7 +7,9 @@ as a file; so no input is read without a bound, and no size that a file declares
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import LimitInputError, UsageError
 
@@ -25,8 +27,7 @@ NAME_CHARS = 1 << 16
 """A longer name, category or stack is cut in memory; a digest keeps cut names apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The most that is read of one input.
 
     Attributes:
@@ -56,7 +57,7 @@ def parse_limits(limits: Limits, words: tuple[str, ...]) -> Limits:
     Raises:
         UsageError: no limit is called that, or its value is no positive whole number with a known unit.
     """
-    known = [each.name for each in fields(Limits)]
+    known = Limits.__struct_fields__
     for word in words:
         name, _, amount = word.partition("=")
         if name not in known:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from stepcrit.ingest.times import MAX_NS
 from stepcrit.model.arrays import NONE
@@ -19,8 +19,7 @@ _WHOLE = re.compile(rb'"?(\d{1,19})(?:\.0*)?"?\Z')
 _RANK_LIST = re.compile(r"\[[\d,\s]*\]\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """What the header says, in the terms of model.trace.TraceMeta."""
 
     base_ns: int

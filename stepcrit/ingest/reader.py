@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import BinaryIO
+
+from msgspec.structs import replace
 
 from stepcrit.errors import BrokenInputError, EmptyInputError, InputError
 from stepcrit.ingest import sniff

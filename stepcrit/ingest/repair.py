@@ -8,9 +8,9 @@ encodings), and each is told by its `Harm`. What is not known is not guessed: th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 from stepcrit.model.trace import Harm
 
@@ -54,8 +54,7 @@ _CLOSED_BY_BACKSLASH = re.compile(rb'(?<!\\)\\"(?=\s*[,}\]])')
 _SIMPLE_ESCAPES = frozenset(b'"\\/bfnrt')
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """The text as it gets right."""
 
     out: list[bytes] = field(default_factory=list)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from stepcrit.ingest.dialect import DIALECT_WORDS
 from stepcrit.ingest.times import MAX_NS, MIN_NS
@@ -36,7 +36,7 @@ class _Written(msgspec.Struct, rename="camel"):
 
 def mark_text(mark: SlimMark) -> bytes:
     """The mark as it stands in a header."""
-    fields: dict[str, Any] = {name: getattr(mark, name) for name in SlimMark.__dataclass_fields__}
+    fields: dict[str, Any] = {name: getattr(mark, name) for name in SlimMark.__struct_fields__}
     fields |= {"dialect": list(mark.dialect), "damage": dict(mark.damage)}
     return msgspec.json.encode(_Written(SCHEMA, **fields))
 

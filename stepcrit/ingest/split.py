@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct, field
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -16,8 +16,7 @@ _OPEN = b"[{"
 _CLOSE = b"]}"
 
 
-@dataclass(slots=True)
-class Parts:
+class Parts(Struct):
     """The elements at the head of the inside of a list.
 
     Attributes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.ingest.dialect import UNKNOWN, Meaning, depends_on_name, meaning_of, meaning_of_name
 from stepcrit.ingest.lanes import Placement, Track, flow_lanes, place
@@ -39,8 +39,7 @@ _MEMORY_TYPES: dict[str, type[np.generic]] = dict.fromkeys(
 _LOST_START_NS = 3_600_000_000_000  # a device row at time 0 when the trace starts an hour later
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tables:
+class Tables(Struct, frozen=True, eq=False):
     """Every table of one file, and what making them showed.
 
     Attributes:
@@ -58,8 +57,7 @@ class Tables:
     unknown_cats: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(Struct, frozen=True):
     """What the codes in the columns mean.
 
     Attributes:

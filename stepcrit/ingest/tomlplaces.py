@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys from the top; numbers count the tables of an array of tables."""
@@ -27,8 +28,7 @@ _STRINGS = (
 _PLAIN = re.compile(r"[^,\]}#\r\n]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """Where a key stands.
 
     Attributes:

@@ -8,9 +8,9 @@ own (one per device).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array, distinct
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
@@ -28,8 +28,7 @@ def is_backward(name: str) -> bool:
     return bool(_BACKWARD.search(name))
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """One backward pass on one thread, in ns.
 
     Attributes:

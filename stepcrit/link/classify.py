@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.link.api import LAUNCHES, SYNCS, call_roles
 from stepcrit.link.backends import BACKEND_RANGE
@@ -22,8 +22,7 @@ _OPTIMIZER_ANY = re.compile(r"^Optimizer\.(step|zero_grad)#")
 _COMM_HOST = re.compile(r"^c10d::|^record_param_comms")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Around:
+class Around(Struct, frozen=True, eq=False):
     """What rows lie in; device rows in what their launch does. -1: in nothing of the kind.
 
     Attributes:
@@ -70,8 +69,7 @@ def classify(
     return work, given.used(events, work, _by_metadata(work, launch, around, kernels & carries))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Given:
+class _Given(Struct, frozen=True, eq=False):
     """Per row the rule that means its name, NONE where none does."""
 
     rules: ClassRules

@@ -8,10 +8,11 @@ outside, the clocks disagree; where the bounds are consistent, one constant sets
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.intervals import ascending
 from stepcrit.link.faroff import FAR_NS, MINORITY
@@ -41,8 +42,7 @@ FEW_UNBOUNDED = 0.10
 """The same where no wait bounds the offset from above: then nothing else speaks for a constant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What causality says of one device's clock.
 
     Attributes:

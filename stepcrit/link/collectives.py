@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.model.arguments import LARGEST, whole, words
 from stepcrit.model.arrays import NONE
@@ -21,8 +21,7 @@ DTYPE_BYTES = {
 """Bytes per element by ScalarType name; every Float8_* is one byte."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collective:
+class Collective(Struct, frozen=True):
     """One communication activity on the device.
 
     Attributes:

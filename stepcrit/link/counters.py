@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from stepcrit.model.arrays import NONE, freeze
 from stepcrit.model.oddity import Done, Oddity

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.link.clock import certain_launches, clock_is_late
 from stepcrit.link.faroff import FAR_NS, FAR_SPANS, MINORITY
@@ -42,8 +42,7 @@ _DEPENDENT = re.compile(r"LaunchKernelEx")
 """Calls that can ask for programmatic dependent launch."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Queues:
+class _Queues(Struct, frozen=True, eq=False):
     """Device rows with the first later row of another launch in their lane.
 
     Attributes:

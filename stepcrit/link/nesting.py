@@ -8,9 +8,10 @@ an instant is the open event that started last, and the pieces tile the thread w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.kernels import COMPILED, chosen
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
@@ -21,8 +22,7 @@ _NEVER = 2**63
 """After any end."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nesting:
+class Nesting(Struct, frozen=True, eq=False):
     """Parent and depth per row, pieces per lane, and how many ranges outlive their parent."""
 
     parent: Int64Array
@@ -65,8 +65,7 @@ def nest(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sweep:
+class Sweep(Struct, frozen=True, eq=False):
     """What a sweep over one thread finds; ranges by their place.
 
     Attributes:

@@ -7,7 +7,8 @@ object. What a check changes, it counts; the findings stay with the trace (`RawT
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from stepcrit.link.clock import put_disordered_rows_aside, set_clocks
 from stepcrit.link.counters import forget_absurd_bytes, forget_absurd_totals

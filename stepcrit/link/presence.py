@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from stepcrit.link.backends import DEVICE_BACKENDS, DEVICE_RANGE
 from stepcrit.model.arrays import distinct
@@ -47,8 +48,7 @@ class Use(StrEnum):
     NONE = "none"  # nothing speaks of a device, or calls were recorded and none launched work
 
 
-@dataclass(frozen=True, slots=True)
-class Presence:
+class Presence(Struct, frozen=True):
     """How much of the job the recording holds.
 
     Attributes:

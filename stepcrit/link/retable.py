@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from stepcrit.model.arrays import BoolArray, Int8Array, Int64Array, freeze
 from stepcrit.model.events import EventKind

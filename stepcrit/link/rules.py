@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.link.patterns import deadline, found_by, meant_by, near_names
@@ -27,8 +27,7 @@ MOST = 1000
 """So many patterns are matched in a moment, and nobody writes more."""
 
 
-@dataclass(frozen=True)
-class ClassRules:
+class ClassRules(Struct, frozen=True, dict=True):
     """Rules in the order in which they are tried: the first that means a name decides it."""
 
     rules: tuple[ClassRule, ...] = ()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.nesting import Nesting, inherit, nest, owner_at
@@ -30,8 +30,7 @@ _NOT_A_MODULE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class Source(Struct, frozen=True, eq=False):
     """Per row: the innermost user frame (a row), the module (an index into `module_names`)."""
 
     frame: Int64Array

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.link.classify import INPUT, OPTIMIZER_STEP
@@ -27,8 +28,7 @@ from stepcrit.model.steps import Boundary, Steady, Step, Steps
 CAPTURE = "whole capture"
 
 
-@dataclass(frozen=True, slots=True)
-class StepOptions:
+class StepOptions(Struct, frozen=True):
     """How the user wants steps told apart; None leaves it to the trace."""
 
     boundary: Boundary | None = None
@@ -36,8 +36,7 @@ class StepOptions:
     optimizer_regex: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A host window that stands for one step."""
 
     label: str
@@ -47,8 +46,7 @@ class Window:
     is_capture: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _View:
+class _View(Struct, frozen=True, eq=False):
     """What finding steps looks at."""
 
     events: EventTable

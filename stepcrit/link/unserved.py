@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.intervals import ascending
 from stepcrit.link.places import processes
@@ -18,8 +18,7 @@ _BEGIN = re.compile(r"StreamBeginCapture")
 _END = re.compile(r"StreamEndCapture")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LaunchCalls:
+class LaunchCalls(Struct, frozen=True, eq=False):
     """Calls that put work on a device, in time order.
 
     Attributes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from stepcrit.link.unserved import launch_calls
 from stepcrit.model.arrays import median_of

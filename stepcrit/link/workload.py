@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from stepcrit.intervals import ascending
@@ -53,8 +53,7 @@ _SHORT_TYPES = {
 """Compilers spell the same element type differently."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WorkKey:
+class WorkKey(Struct, frozen=True, order=True):
     """One kind of work.
 
     Attributes:
@@ -72,8 +71,7 @@ class WorkKey:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Struct, frozen=True):
     """How often something is done in a step.
 
     Attributes:

@@ -18,7 +18,7 @@ NONE = -1
 
 
 def freeze(*arrays: NDArray[np.generic]) -> None:
-    """Make `arrays` read-only: a frozen dataclass does not freeze what its arrays hold."""
+    """Make `arrays` read-only: a frozen Struct does not freeze what its arrays hold."""
     for array in arrays:
         array.flags.writeable = False
 

@@ -5,9 +5,10 @@ The screen, JSON, JUnit and the notes for GitHub are all written from these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from stepcrit.model.section import Input, Sentence, Unit
 
@@ -36,16 +37,14 @@ class Effect(StrEnum):
 Number: TypeAlias = int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A line of the configuration: what a reader opens to change a budget."""
 
     path: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedBudget:
+class CheckedBudget(Struct, frozen=True):
     """One metric of one trace against its budget.
 
     Attributes:
@@ -71,8 +70,7 @@ class CheckedBudget:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedTrace:
+class CheckedTrace(Struct, frozen=True):
     """One trace against its budgets.
 
     Attributes:
@@ -97,8 +95,7 @@ class CheckedTrace:
     inputs: tuple[Input, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """Something about a trace as a whole."""
 
     code: str
@@ -108,8 +105,7 @@ class Remark:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tightened:
+class Tightened(Struct, frozen=True):
     """A limit of the configuration that was lowered to what was found.
 
     Attributes:
@@ -127,8 +123,7 @@ class Tightened:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A whole run of `check`.
 
     Attributes:

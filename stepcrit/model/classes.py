@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 
 class WorkClass(IntEnum):
@@ -96,8 +97,7 @@ _GROUPS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClassRule:
+class ClassRule(Struct, frozen=True):
     """Names of a side that a pattern means have a class.
 
     Attributes:
@@ -111,8 +111,7 @@ class ClassRule:
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
-class RulesUsed:
+class RulesUsed(Struct, frozen=True):
     """What rules did to one trace.
 
     Attributes:

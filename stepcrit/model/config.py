@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from stepcrit.model.checked import Number, Place
 
@@ -17,8 +18,7 @@ class Kind(StrEnum):
     PLAIN = "a bare number"  # a count, or a share
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """A limit as it was written.
 
     Attributes:
@@ -56,8 +56,7 @@ class Preset(StrEnum):
     NONE = "none"  # what [budget] names alone
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """One line of a [budget] table.
 
     Attributes:
@@ -80,8 +79,7 @@ class Budget:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """Code that traces are about: when it changes, they are old."""
 
     glob: str
@@ -89,8 +87,7 @@ class Watch:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """A whole configuration.
 
     Attributes:

@@ -8,9 +8,10 @@ python frames on pid 0 and device work on pid 0 alike).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+
+from msgspec import Struct
 
 from stepcrit.model.arrays import BoolArray, Int8Array, Int32Array, Int64Array
 
@@ -47,8 +48,7 @@ class Side(IntEnum):
     OTHER = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """A host thread (pid, tid) or a device queue (device, stream).
 
     Attributes:
@@ -82,8 +82,7 @@ class Lane:
         return f"thread {self.tid}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EventTable:
+class EventTable(Struct, frozen=True, eq=False):
     """Columns of equal length n, one row per event with a duration.
 
     Attributes:

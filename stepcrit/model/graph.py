@@ -7,8 +7,9 @@ every pass over the graph is one loop. The edge table is the truth; networkx is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+from msgspec import Struct
 
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
 
@@ -68,8 +69,7 @@ class Note(StrEnum):
     NO_THREAD = "launch from a thread that takes no time: launch edge left out"
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Graph:
+class Graph(Struct, frozen=True, eq=False, weakref=True):
     """Node columns (length n) and edge columns (length m), all read-only.
 
     Attributes:

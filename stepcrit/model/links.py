@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
 from stepcrit.model.classes import RulesUsed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class Pieces(Struct, frozen=True, eq=False):
     """Host threads as tiles: each stretch has one owner, the innermost open event.
 
     Pieces of a lane touch and never overlap; they cover the lane from its first to its last event.
@@ -31,8 +30,7 @@ class Pieces:
         return len(self.lane)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Links:
+class Links(Struct, frozen=True, eq=False):
     """Per event row, unless said otherwise; -1 where there is none.
 
     Attributes:

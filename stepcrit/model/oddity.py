@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 
 class Done(StrEnum):
@@ -15,8 +16,7 @@ class Done(StrEnum):
     TOLD = "told"  # nothing was changed
 
 
-@dataclass(frozen=True, slots=True)
-class Oddity:
+class Oddity(Struct, frozen=True):
     """One kind of implausible rows in one trace.
 
     Attributes:

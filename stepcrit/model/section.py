@@ -6,9 +6,10 @@ Nothing here is rounded, shortened or escaped: that is `report`'s work, and its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 
 class Unit(StrEnum):
@@ -24,16 +25,14 @@ class Unit(StrEnum):
     MIXED = "mixed"  # of a column: each cell is a Value with a unit of its own
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value inside a sentence."""
 
     raw: str | int | float | None
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """A template with `{}` for each value: "device work ends {} later", values (Value(12, NS),)."""
 
     template: str
@@ -44,8 +43,7 @@ Cell: TypeAlias = str | int | float | Value | None
 """None is "not recorded" or "not applicable"; the column or a note says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A table column: `key` carries the unit in machine formats, `title` is for people.
 
     A `spare` column is the first to go on a terminal that is not wide enough for all.
@@ -57,8 +55,7 @@ class Column:
     spare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A table, or (without columns) a paragraph.
 
     Attributes:
@@ -82,8 +79,7 @@ class Section:
     topic: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """Parts of one whole, in ns, drawn as one line: they add up to `whole_ns` exactly."""
 
     title: str
@@ -96,8 +92,7 @@ class Bar:
 Block: TypeAlias = Section | Bar
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something the reader should know about the input: a stable code, a sentence, how often."""
 
     code: str
@@ -105,8 +100,7 @@ class Finding:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """One input, as the JSON envelope names it."""
 
     name: str
@@ -114,8 +108,7 @@ class Input:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One verb's whole answer.
 
     Attributes:

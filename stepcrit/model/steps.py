@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import overload
 
+from msgspec import Struct
+
 
 class Boundary(StrEnum):
     """The instant at which a step counts as done (methods A.1)."""
@@ -17,8 +19,7 @@ class Boundary(StrEnum):
     UPDATE = "update"  # the optimizer's device work is done: new parameters are valid
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step, in ns since the trace's origin.
 
     Attributes:
@@ -61,8 +62,7 @@ class Step:
         return self.end_ns - self.host_start_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Steady:
+class Steady(Struct, frozen=True):
     """The steady window over periods (methods A.3); None where there is no steady state.
 
     Attributes:
@@ -80,7 +80,7 @@ class Steady:
     outliers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)  # no Struct: a metaclass has no room beside that of Sequence
 class Steps(Sequence[Step]):
     """All steps of a trace, in time order.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
 from stepcrit.model.events import EventTable
@@ -12,8 +13,7 @@ from stepcrit.model.oddity import Oddity
 from stepcrit.model.slim import SlimMark
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """One entry of deviceProperties. Visible devices are listed whether or not they are used."""
 
     id: int
@@ -23,8 +23,7 @@ class Device:
     compute_minor: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessGroup:
+class ProcessGroup(Struct, frozen=True):
     """One communicator of distributedInfo.pg_config, as the writing rank sees it."""
 
     name: str
@@ -71,8 +70,7 @@ _LOSSES = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """One kind of harm to the bytes of a trace.
 
     Attributes:
@@ -90,8 +88,7 @@ class Damage:
     excerpt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceMeta:
+class TraceMeta(Struct, frozen=True):
     """What the file says about itself, and what reading it met.
 
     Attributes:
@@ -158,8 +155,7 @@ class TraceMeta:
         return any(damage.harm.is_cut for damage in self.damage)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FlowTable:
+class FlowTable(Struct, frozen=True, eq=False):
     """Flow arrows (phases s and f), one row each.
 
     Attributes:
@@ -177,8 +173,7 @@ class FlowTable:
     lane: Int32Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MemoryTable:
+class MemoryTable(Struct, frozen=True, eq=False):
     """Allocator events ("[memory]" instants), in file order.
 
     Attributes:
@@ -196,8 +191,7 @@ class MemoryTable:
     device: Int32Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTrace:
+class RawTrace(Struct, frozen=True, eq=False):
     """One file, read: what `ingest` hands to `link`.
 
     Attributes:

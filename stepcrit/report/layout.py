@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import compress
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -26,8 +27,7 @@ STYLES = {Unit.NAME: "cyan"}
 Row = tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """What a table shows: rows, the row that stands for those left out, and the total."""
 
     rows: tuple[Row, ...]
@@ -36,8 +36,7 @@ class Body:
     total: Row | None
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Columns, the cells each has, and the blanks between them."""
 
     columns: tuple[Column, ...]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from stepcrit.model.section import Sentence, Unit
@@ -47,8 +47,7 @@ _CARRIER = re.compile(r"elementwise|reduce_kernel|multi_tensor_apply|gpu_kernel"
 _LITERAL = re.compile(r"^(true|false|nullptr|-?\d+(u?l{0,2})?|\([^()]*\)-?\d+)$")
 
 
-@dataclass(frozen=True, slots=True)
-class _Type:
+class _Type(Struct, frozen=True):
     """One C++ name taken apart: `space::base<args>`."""
 
     base: str

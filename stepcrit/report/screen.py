@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TextIO
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -23,8 +23,7 @@ WIDEST_TEXT = 100
 _OWN_SIGNS = f"█▓▒░·…–µ×{THIN}"
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """A stream's abilities.
 
     Attributes:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+
+from msgspec import Struct
 
 from stepcrit.errors import InternalError, UsageError, quoted
 
@@ -80,8 +81,7 @@ _UNSAID = re.compile(r"[\W_]+")
 _ENTRY = re.compile(r"^## (?P<code>\S+) (?P<title>.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """The explanation of one code."""
 
     code: str
@@ -89,8 +89,7 @@ class Entry:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Struct, frozen=True):
     """One topic: its id is the name of its file."""
 
     id: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stepcrit.model.checked import Checked, CheckedBudget, CheckedTrace, Effect, Outcome, Place, Remark
 from stepcrit.report.safe import safe_text
@@ -17,8 +18,7 @@ UNDECIDED = frozenset({Outcome.UNKNOWN, Outcome.INCONCLUSIVE, Outcome.STALE})
 WORSE_THAN_PASS = frozenset({*UNDECIDED, Outcome.WARN, Outcome.FAIL})
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """One budget or remark in words.
 
     Attributes:

@@ -8,9 +8,9 @@ of what came later, what had begun before the last boundary.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.errors import UsageError, quoted
 from stepcrit.intervals import ascending
@@ -31,8 +31,7 @@ _RANGE = re.compile(r"(.*?\d)-(\d+)")
 _LAST = re.compile(r"last:(\d{1,6})")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class Choice(Struct, frozen=True, eq=False):
     """The steps that stay.
 
     Attributes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from stepcrit.ingest.columns import label
 from stepcrit.ingest.dialect import meaning_of
@@ -50,8 +50,7 @@ Fields: TypeAlias = Mapping[str, bytes]
 """One event: JSON text of each value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keeping:
+class Keeping(Struct, frozen=True):
     """What stays beside operators, kernels and calls.
 
     Attributes:

@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from stepcrit.ingest import sniff
 from stepcrit.ingest.limits import Limits
@@ -30,8 +30,7 @@ _HARMLESS = ("trace id",)
 _PLAIN_NAME = re.compile(r"[A-Za-z _-]{0,40}(?:\.pt)?(?:\.trace)?(?:\.json)?(?:\.gz)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What a trace tells of where it was recorded.
 
     Attributes:

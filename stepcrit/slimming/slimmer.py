@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
+from msgspec import Struct, field
 
 from stepcrit.errors import InternalError, PartialError
 from stepcrit.ingest.limits import Limits
@@ -33,8 +33,7 @@ from stepcrit.slimming.tokens import Tokens
 from stepcrit.slimming.tracks import Tracks, number_tracks
 
 
-@dataclass(frozen=True, slots=True)
-class SlimOptions:
+class SlimOptions(Struct, frozen=True):
     """What is to stay of a trace.
 
     Attributes:
@@ -56,8 +55,7 @@ class SlimOptions:
     limits: Limits = field(default_factory=Limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """How large a trace is: the file, its JSON text, its events of every phase."""
 
     file_bytes: int
@@ -65,8 +63,7 @@ class Size:
     events: int
 
 
-@dataclass(frozen=True, slots=True)
-class Slimmed:
+class Slimmed(Struct, frozen=True):
     """A slimmed trace, and what became of the one it was made of.
 
     Attributes:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from stepcrit.slimming.tokens import Tokens
 from stepcrit.slimming.vocabulary import TRACK_WORD
@@ -19,8 +20,7 @@ SMALLEST = 100
 _STRIDE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Tracks:
+class Tracks(Struct, frozen=True):
     """New numbers: of processes by pid, of threads by pid and tid."""
 
     pids: Mapping[str, int]

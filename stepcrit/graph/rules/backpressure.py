@@ -10,9 +10,8 @@ at CUDA's depth still was blocked; below that depth a long call is host time, wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.claims import Claims, ReleaseClaim, WaitClaim
 from stepcrit.graph.scene import Queue, Scene
@@ -51,8 +50,7 @@ def back_pressure(scene: Scene, claims: Claims) -> None:
             _claim_long(scene, claims, queue, waited)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Submissions:
+class Submissions(Struct, frozen=True, eq=False):
     """What one queue was given, one row a launch call, in order of issue.
 
     Attributes:

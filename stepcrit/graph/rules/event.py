@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from stepcrit.graph.claims import Claims, DeviceClaim
 from stepcrit.graph.scene import Queue, Scene, calls
@@ -20,8 +20,7 @@ NEAR_WAIT_NS = 50_000
 """How long before its waiter an activity may have ended and still be taken for what a wait call meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncRecord:
+class SyncRecord(Struct, frozen=True):
     """One cuda_sync record, with the call that it belongs to.
 
     Attributes:
