@@ -20,7 +20,7 @@ from fuzzing import odd
 from fuzzing.asking import TOML, WORDS, somewhere
 from fuzzing.judge import Target, fault, sampled, strict_json
 from fuzzing.seeds import job
-from stepcrit.cli.main import app, run
+from stepcrit.cli.main import program, run
 
 CODES = {0, 1, 2, 3, 4, 5, 130, 141, 143}
 """Every documented exit code but the one that says we broke a promise."""
@@ -154,7 +154,7 @@ def _spoil(words: list[str], dice: Random) -> None:
 @lru_cache(maxsize=1)
 def commands() -> tuple[tuple[tuple[str, ...], list[tuple[tuple[str, ...], bool]]], ...]:
     """Every command as its words, with its options as (names, is a switch)."""
-    return tuple(_commands_of(typer.main.get_command(app), ()))
+    return tuple(_commands_of(typer.main.get_command(program()), ()))
 
 
 def _commands_of(

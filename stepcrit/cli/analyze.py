@@ -39,6 +39,11 @@ class ByName(StrEnum):
     LINE = "line"
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("analyze")(analyze)
+
+
 def analyze(
     path: PathArg,
     step: StepOpt = None,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from msgspec import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stepcrit.cli.targets import same_target
 from stepcrit.errors import UsageError
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from stepcrit.session import Options
 
 
-class Asked(Struct, frozen=True):
+class Asked(NamedTuple):
     """The command line, in words.
 
     Attributes:

@@ -41,6 +41,11 @@ WIDEST = 10**18
 """No typed number is larger, or but for zero smaller than its inverse."""
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.add_typer(app, name="calc")
+
+
 def amdahl(
     part: Annotated[
         list[str] | None,

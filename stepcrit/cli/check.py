@@ -23,6 +23,11 @@ from stepcrit.cli.output import emit
 from stepcrit.cli.runner import tell_runner
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("check")(check)
+
+
 def check(
     traces: Annotated[
         list[str] | None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from msgspec.structs import replace
 
 from stepcrit.cli.options import (
     BoundaryOpt,
@@ -27,6 +26,11 @@ from stepcrit.cli.options import (
 )
 from stepcrit.cli.output import emit
 from stepcrit.cli.which import remember
+
+
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("critical")(critical)
 
 
 def critical(
@@ -59,6 +63,8 @@ def critical(
 
     Examples: stepcrit critical trace.json; stepcrit critical trace.json --around 'aten::mm'; stepcrit critical trace.json --full --format csv
     """
+    from msgspec.structs import replace  # noqa: PLC0415
+
     from stepcrit.answers.critical import answer, answer_around  # noqa: PLC0415 - numpy loads here
     from stepcrit.session import load  # noqa: PLC0415
 
@@ -74,10 +80,8 @@ def critical(
         classes=classes,
         timings=timings,
     )
-    if around:
-        options = replace(
-            options, full=True
-        )  # one node per owner, so that every operator has its own neighbours
+    if around:  # one node per owner, so that every operator has its own neighbours
+        options = replace(options, full=True)
     view = load(path, options).view(step)
     told = options.told()
     document = answer_around(view, around, told) if around else answer(view, full=full, settings=told)

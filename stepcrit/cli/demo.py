@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 import shlex
 
+import typer
+
 import stepcrit
 from stepcrit.cli.options import Format, FormatOpt, JsonOpt, OutputOpt, session_options
 from stepcrit.cli.output import Stdout, emit, tell
 
 DEMO_TRACE = os.path.join(os.path.dirname(stepcrit.__file__), "data", "demo.json.gz")  # noqa: PTH118, PTH120 - pathlib costs start-up time
+
+
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("demo")(demo)
 
 
 def demo(fmt: FormatOpt = None, as_json: JsonOpt = False, output: OutputOpt = None) -> None:

@@ -68,6 +68,11 @@ NewRunsOpt = Annotated[
 ]
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("diff", cls=Runs)(diff)
+
+
 def diff(
     paths: Annotated[
         list[str] | None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from stepcrit.cli.options import (
     ClassesOpt,
     FormatOpt,
@@ -15,6 +17,11 @@ from stepcrit.cli.options import (
     session_options,
 )
 from stepcrit.cli.output import emit
+
+
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("doctor")(doctor)
 
 
 def doctor(

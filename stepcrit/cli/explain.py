@@ -9,6 +9,11 @@ import typer
 from stepcrit.cli.output import Stdout
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("explain")(explain)
+
+
 def explain(
     topic: Annotated[
         str | None,

@@ -54,6 +54,11 @@ max_trace_size = {size}
 """
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("init")(init)
+
+
 def init(
     traces: Annotated[
         list[str] | None,

@@ -10,8 +10,6 @@ import os
 import stat
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from stepcrit.errors import UsageError, quoted
 
 ENTRIES = 100_000
@@ -130,11 +128,12 @@ def _is_called(name: str, glob: str) -> bool:
     return name == glob or (not is_hidden and fnmatch.fnmatchcase(name, glob))
 
 
-class _Search(Struct):
+class _Search:
     """A walk that counts what it looks at."""
 
-    pattern: str
-    looked_at: int = 0
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.looked_at = 0
 
     def under(self, folder: str, parts: tuple[str, ...], depth: int = 0) -> Iterator[str]:
         """Files below a folder that the parts of a pattern mean."""

@@ -8,26 +8,14 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from contextlib import redirect_stdout
+from importlib import import_module
 
 import typer
 from typer.exceptions import TyperException
 
 from stepcrit import kernels
-from stepcrit.cli import (
-    analyze,
-    calc,
-    check,
-    critical,
-    demo,
-    diff,
-    doctor,
-    explain,
-    init,
-    schema,
-    slim,
-    whatif,
-)
 from stepcrit.cli.output import ReaderGoneError, Stdout, say, tell
 from stepcrit.errors import InternalError, LimitInputError, StepcritError, UsageError
 from stepcrit.report.safe import safe_text
@@ -40,32 +28,6 @@ DEBUG = "set STEPCRIT_DEBUG=1 for the traceback"
 ROOT_OPTIONS = ("-h", "--help", "--version")
 TRACE_SUFFIXES = (".json", ".gz")
 
-app = typer.Typer(
-    name="stepcrit",
-    help="Explain what a PyTorch training step costs: which durations, made shorter, would make the step shorter.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=(
-        "Examples:  stepcrit demo  |  stepcrit trace.json.gz  |  stepcrit critical trace.json --around aten::mm  |  "
-        "stepcrit doctor trace.json.      "
-        "Exit codes: 0 done, 1 a budget or a comparison failed, 2 wrong use, 3 no usable input, 4 partial or not judged, 5 output not written, 70 a bug of ours."
-    ),
-)
-app.command("analyze")(analyze.analyze)
-app.command("critical")(critical.critical)
-app.command("whatif", cls=whatif.InOrder)(whatif.whatif)
-app.command("diff", cls=diff.Runs)(diff.diff)
-app.command("check")(check.check)
-app.command("doctor")(doctor.doctor)
-app.command("slim")(slim.slim)
-app.add_typer(calc.app, name="calc")
-app.command("demo")(demo.demo)
-app.command("explain")(explain.explain)
-app.command("init")(init.init)
-app.command("schema")(schema.schema)
 COMMANDS = (
     "analyze",
     "critical",
@@ -92,7 +54,6 @@ def _version(*, value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     *,
     version: bool = typer.Option(
@@ -104,6 +65,28 @@ def root(
     ),
 ) -> None:
     """Explain what a PyTorch training step costs."""
+
+
+def program(verbs: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with these verbs; one alone is there in a fraction of the time that all take."""
+    app = typer.Typer(
+        name="stepcrit",
+        help="Explain what a PyTorch training step costs: which durations, made shorter, would make the step shorter.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=(
+            "Examples:  stepcrit demo  |  stepcrit trace.json.gz  |  stepcrit critical trace.json --around aten::mm  |  "
+            "stepcrit doctor trace.json.      "
+            "Exit codes: 0 done, 1 a budget or a comparison failed, 2 wrong use, 3 no usable input, 4 partial or not judged, 5 output not written, 70 a bug of ours."
+        ),
+    )
+    app.callback()(root)
+    for verb in verbs:
+        import_module(f"stepcrit.cli.{verb}").add_to(app)
+    return app
 
 
 def run(argv: list[str]) -> int:
@@ -178,9 +161,10 @@ def _names_trace(word: str) -> bool:
 
 def _call(argv: list[str]) -> int:
     """Let typer find and call the command; wrong use is worded by typer, on stderr, with exit code 2."""
+    verbs = argv[:1] if argv[0] in COMMANDS else COMMANDS
     try:
         with redirect_stdout(Stdout(sys.stdout)):
-            result = app(args=argv, prog_name="stepcrit", standalone_mode=False)
+            result = program(verbs)(args=argv, prog_name="stepcrit", standalone_mode=False)
     except TyperException as error:
         words = safe_text(getattr(error, "format_message", error.__str__)())  # it repeats what was typed
         context = getattr(error, "ctx", None)

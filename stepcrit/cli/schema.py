@@ -14,6 +14,11 @@ from stepcrit.errors import UsageError, quoted
 CONFIG_WORDS = "stepcrit.toml, and [tool.stepcrit] of pyproject.toml"
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("schema")(schema)
+
+
 def schema(
     name: Annotated[
         str | None,

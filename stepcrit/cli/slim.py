@@ -33,6 +33,11 @@ _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?([kKMG]i?)?B?")
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("slim")(slim)
+
+
 def slim(
     paths: Annotated[
         list[str],

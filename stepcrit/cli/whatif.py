@@ -68,6 +68,11 @@ class SideName(StrEnum):
     BOTH = "both"
 
 
+def add_to(root: typer.Typer) -> None:
+    """Make this verb known to the command line."""
+    root.command("whatif", cls=InOrder)(whatif)
+
+
 def whatif(
     ctx: typer.Context,
     path: OptionalPathArg = None,

@@ -20,7 +20,7 @@ import pytest
 import typer.main
 import yaml
 
-from stepcrit.cli.main import app
+from stepcrit.cli.main import program
 from tests.e2e.changed import slower, trace
 from tests.e2e.repository import TRACE, Repository
 from tests.report.runner import commands
@@ -205,10 +205,10 @@ def test_the_action_installs_the_version_that_it_is_told(tmp_path: Path, version
 
 
 def test_every_hook_runs_a_command_of_ours() -> None:
-    known = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    known = set(typer.main.get_command(program()).commands)  # type: ignore[attr-defined]
     for hook in loaded(HOOKS):
-        program, verb, *_ = hook["entry"].split()
-        assert (program, hook["language"]) == ("stepcrit", "python")
+        tool, verb, *_ = hook["entry"].split()
+        assert (tool, hook["language"]) == ("stepcrit", "python")
         assert verb in known
         assert hook["id"].startswith(f"stepcrit-{verb}")
         assert hook["description"]
@@ -309,7 +309,7 @@ def test_the_yaml_of_readme_is_well_formed_and_gives_the_action_what_it_takes() 
     # a clone of GitLab's has one branch, cut off: the one that is compared with has to be fetched under that name
     assert gitlab["stepcrit"]["variables"] == {"GIT_DEPTH": 0}
     assert shlex.split(fetch)[-1].endswith(f":refs/remotes/{words[words.index('--base') + 1]}")
-    command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
+    command = typer.main.get_command(program()).commands[verb]  # type: ignore[attr-defined]
     options = {name for one in command.params for name in one.opts}
     assert {word for word in words if word.startswith("-")} <= options
     assert gitlab["stepcrit"]["artifacts"]["reports"]["junit"] in words
