@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from stepcrit.analyses.calculators import Line, Part, Run
     from stepcrit.answers.calc import Amount
 
-app = typer.Typer(
-    help="Answers from numbers alone, without a trace; every line repeats its inputs and how it is known.",
-    rich_markup_mode=None,
-    add_completion=False,
-    epilog=(
-        "Examples:  stepcrit calc amdahl --part 40ms --of 100ms --speedup 2  |  "
-        "stepcrit calc crossover --a 30s+1.0s --b 0s+1.2s --at 50  |  "
-        "stepcrit calc roofline --intensity 2 --bandwidth 100GB/s --roof 1000GFLOP/s  |  "
-        "stepcrit calc scaling --strong --run 8,100ms --run 16,60ms"
-    ),
-)
-
 TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 BYTES = {
     "B/s": 1, "kB/s": 10**3, "MB/s": 10**6, "GB/s": 10**9, "TB/s": 10**12,
@@ -43,6 +31,19 @@ WIDEST = 10**18
 
 def add_to(root: typer.Typer) -> None:
     """Make this verb known to the command line."""
+    app = typer.Typer(
+        help="Answers from numbers alone, without a trace; every line repeats its inputs and how it is known.",
+        rich_markup_mode=None,
+        add_completion=False,
+        epilog=(
+            "Examples:  stepcrit calc amdahl --part 40ms --of 100ms --speedup 2  |  "
+            "stepcrit calc crossover --a 30s+1.0s --b 0s+1.2s --at 50  |  "
+            "stepcrit calc roofline --intensity 2 --bandwidth 100GB/s --roof 1000GFLOP/s  |  "
+            "stepcrit calc scaling --strong --run 8,100ms --run 16,60ms"
+        ),
+    )
+    for question in (amdahl, crossover, roofline, scaling):
+        app.command()(question)
     root.add_typer(app, name="calc")
 
 
@@ -229,12 +230,6 @@ def scaling(
             "nothing to compute", do="--strong --run …, --serial …, or --steps-min …; see --help"
         )
     emit(answers.scaling(tables), fmt=fmt, as_json=as_json, output=output)
-
-
-app.command("amdahl")(amdahl)
-app.command("crossover")(crossover)
-app.command("roofline")(roofline)
-app.command("scaling")(scaling)
 
 
 def parse_time(words: str) -> Fraction:

@@ -232,7 +232,7 @@ def test_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("argv", [["--help"], ["--version"], ["explain"], ["analyze", "--help"]])
 def test_help_and_explain_load_neither_numpy_pandas_nor_networkx(argv: list[str]) -> None:
-    code = f"import sys; from stepcrit.cli.main import run; run({argv!r}); print([m for m in ('numpy', 'pandas', 'networkx', 'msgspec') if m in sys.modules])"
+    code = f"import sys; from stepcrit.cli.main import run; run({argv!r}); print([m for m in ('numpy', 'pandas', 'networkx') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]"
 

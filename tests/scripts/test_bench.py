@@ -14,6 +14,7 @@ from bench import Contender, Cost
 
 COSTS = {
     "read": [Cost(1.0, 5, ""), Cost(2.0, 5, ""), Cost(9.0, 5, "")],
+    "imports": [Cost(4.0, 9, "")],
     "load": [
         Cost(6.0, 50, "20000000 3000\n"),
         Cost(6.0, 50, "20000000 3000\n"),
@@ -51,9 +52,9 @@ def test_a_row_tells_medians_as_ratios_and_runs_go_in_turn(order: list[str], tmp
     row = bench._row(trace, bench._contenders(options(3)), options(3), tmp_path)
     # medians: read 2, load 6, analyze 8, rank 10, plain 16, HTA 40 s; 3 000 events in 8 and 16 s; 66 MB of 0.6 x 20 + 120
     assert row == (
-        "| some | 20.0 | 3,000 | 3.0 | 4.0 | 5.0 | 8.0 | 5.0 × | no answer | 0 k | 0 k | 66 | 50% |"
+        "| some | 20.0 | 3,000 | 8.00 | 3.0 | 4.0 | 5.0 | 8.0 | 2.0 | 5.0 × | no answer | 0 k | 0 k | 66 | 50% |"
     )
-    ours = ["read", "load", "analyze", "rank", "plain", "HTA"]
+    ours = ["read", "imports", "load", "analyze", "rank", "plain", "HTA"]
     assert order == [*ours, "TraceLens", *ours, *ours]
 
 
@@ -69,7 +70,7 @@ def test_peers_run_once_on_large_traces_and_not_at_all_on_larger_ones(
     monkeypatch.setattr(bench, "NEVER_ABOVE_MB", 0.5)
     row = bench._row(trace, bench._contenders(options(1)), options(1), tmp_path)
     assert "HTA" not in order
-    assert row.split(" | ")[7:9] == ["–", "–"]
+    assert row.split(" | ")[9:11] == ["–", "–"]
 
 
 def test_what_fails_gives_no_answer_and_what_runs_has_a_time_a_peak_and_what_it_said(tmp_path: Path) -> None:
