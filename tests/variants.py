@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import msgspec.structs
 import orjson
 
 from stepcrit.analyses.whatif import Question
@@ -151,7 +152,7 @@ def answers(trace: Trace, verbs: Iterable[str] = VERBS) -> dict[str, Document | 
             answer = VERBS[verb](trace)
             about = {k: v for k, v in answer.data.get("trace", {}).items() if k != "json_bytes"}
             data = {**answer.data, "trace": about} if about else answer.data
-            found[verb] = replace(answer, inputs=(), data=data)
+            found[verb] = msgspec.structs.replace(answer, inputs=(), data=data)
         except StepcritError as error:
             found[verb] = f"{type(error).__name__}: {error}"
     return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 
 from scripts.simulator import training as t
 from scripts.simulator.change import Change

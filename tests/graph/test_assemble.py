@@ -151,7 +151,7 @@ def test_every_column_is_read_only() -> None:
     graph = Built(
         _schedule((Node(0, 0, 2), Node(0, 2, 1)), [Link(0, 1, EdgeKind.STREAM, Evidence.ORDER)])
     ).graph
-    held = (getattr(graph, name) for name in Graph.__dataclass_fields__)
+    held = (getattr(graph, name) for name in Graph.__struct_fields__)
     assert not any(column.flags.writeable for column in held if isinstance(column, np.ndarray))
 
 

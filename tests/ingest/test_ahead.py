@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import io
 import os
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from stepcrit.errors import InputError, InternalError, LimitInputError, NotFoundInputError
 from stepcrit.ingest import read_trace
@@ -39,11 +39,11 @@ def outcome(source: Any, **options: Any) -> Any:
         trace = read_trace(source, **options)
     except InputError as error:
         return type(error), error.what, error.where.partition(", ")[2], error.do
-    return [*values(dataclasses.replace(trace.meta, source="")), *tables(trace)]
+    return [*values(replace(trace.meta, source="")), *tables(trace)]
 
 
 def values(record: Any) -> list[Any]:
-    return [getattr(record, field.name) for field in dataclasses.fields(record)]
+    return [getattr(record, name) for name in record.__struct_fields__]
 
 
 def tables(trace: RawTrace) -> list[Any]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from stepcrit.link.nesting import inherit
 from stepcrit.link.operators import OUTSIDE_NS, adopted_calls
