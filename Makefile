@@ -6,7 +6,7 @@ CORPUS := $(abspath ../shared/corpus)
 # Tests that need the shared corpus of real traces read this variable, and skip without it.
 STEPCRIT_CORPUS ?= $(wildcard $(CORPUS))
 export STEPCRIT_CORPUS
-# How long `make fuzz` goes on, and what else to tell it.
+# How long each half of `make fuzz` goes on, and what else to tell the first.
 SECONDS ?= 300
 FUZZ ?=
 # What to tell `make bench`.
@@ -58,8 +58,9 @@ bench: $(VENV)/.dev ## time and memory beside reading and peers, as ratios of on
 validate: $(VENV)/.dev ## predictions against changes that were really made; writes the table into README
 	$(BIN)/python scripts/validate.py --readme
 
-fuzz: $(VENV)/.dev ## inputs nobody would write, until SECONDS (300) are over; keeps what fails. FUZZ="--target reader"
+fuzz: $(VENV)/.dev ## inputs nobody would write, for SECONDS (300), then `sanitize`; keeps what fails. FUZZ="--target reader"
 	$(BIN)/python -W error scripts/fuzz.py --seconds $(SECONDS) $(FUZZ)
+	$(BIN)/python scripts/fuzz_sanitized.py --seconds $(SECONDS)
 
 sanitize: $(VENV)/.dev ## the compiled kernels under AddressSanitizer and UBSan, until SECONDS (300) are over
 	$(BIN)/python scripts/fuzz_sanitized.py --seconds $(SECONDS)
