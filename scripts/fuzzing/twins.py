@@ -7,11 +7,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from random import Random
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from fuzzing.judge import Target, fault, sampled
 from fuzzing.mutate import LONGEST, broken, changed
@@ -55,13 +55,11 @@ def differences(one: Any, other: Any, path: str = "") -> list[str]:
         if one.dtype == other.dtype and np.array_equal(one, other):
             return []
         return [f"{path}: {one.dtype} {one.tolist()!r:.300} and {other.dtype} {other.tolist()!r:.300}"]
-    if is_dataclass(one) and type(one) is type(other):
+    if isinstance(one, Struct) and type(one) is type(other):
         return [
             each
-            for field in fields(one)
-            for each in differences(
-                getattr(one, field.name), getattr(other, field.name), f"{path}.{field.name}"
-            )
+            for name in one.__struct_fields__
+            for each in differences(getattr(one, name), getattr(other, name), f"{path}.{name}")
         ]
     return [] if type(one) is type(other) and one == other else [f"{path}: {one!r:.300} and {other!r:.300}"]
 
