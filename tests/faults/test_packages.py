@@ -85,8 +85,9 @@ def without(missing: tuple[str, ...], argvs: list[list[str]]) -> list[tuple[int,
 
 
 def test_help_version_and_explain_need_none_of_them() -> None:
-    told = without(LATE, [["--help"], ["--version"], ["explain"], ["explain", "slack"], ["whatif", "--help"]])
-    assert told == [(0, "")] * 5
+    assert without(LATE, [["--help"], ["--version"], ["whatif", "--help"]]) == [(0, "")] * 3
+    late = tuple(name for name in LATE if name != "msgspec")  # what a table is made of
+    assert without(late, [["explain"], ["explain", "slack"]]) == [(0, "")] * 2
 
 
 @pytest.mark.parametrize("package", ["numpy", "rich", "msgspec"])

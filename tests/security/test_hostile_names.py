@@ -21,7 +21,7 @@ import typer.main
 
 import stepcrit
 import stepcrit.report.write
-from stepcrit.cli.main import app, run
+from stepcrit.cli.main import program, run
 from stepcrit.errors import ForeignInputError
 from stepcrit.report.html import fragment
 from stepcrit.report.safe import visible
@@ -205,7 +205,7 @@ def command_paths(command: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[
 
 
 def test_every_command_has_a_row() -> None:
-    assert set(command_paths(typer.main.get_command(app))) == set(ROWS)
+    assert set(command_paths(typer.main.get_command(program()))) == set(ROWS)
 
 
 @pytest.fixture(params=ANSWERED, ids=lambda row: " ".join((*row[0], row[1])))

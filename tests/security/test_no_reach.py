@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from stepcrit.cli.main import app
+from stepcrit.cli.main import program
 from tests.ingest.gitmade import QUIET, commit, new_repository
 from tests.security.hostile_trace import hostile_trace
 
@@ -74,7 +74,7 @@ def tree(home: Path) -> dict[str, bytes]:
 
 
 def test_every_command_is_run() -> None:
-    names = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    names = set(typer.main.get_command(program()).commands)  # type: ignore[attr-defined]
     assert names <= {run.split()[0] for run in RUNS}
 
 

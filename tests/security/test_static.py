@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from stepcrit.cli.main import COMMANDS, program
+
 ROOT = Path(__file__).parents[2]
 PACKAGE, SCRIPTS = sorted((ROOT / "stepcrit").rglob("*.py")), sorted((ROOT / "scripts").rglob("*.py"))
 
@@ -62,7 +64,8 @@ GIT = "stepcrit/ingest/gitrun.py"
 """Who may start a program: git, found by its absolute path, with a list of arguments and none of its hooks."""
 
 LAZY = "stepcrit/__init__.py"
-"""Who may import by name: the face of the library, from a table of its own."""
+VERBS = "stepcrit/cli/main.py"
+"""Who may import by name: the face of the library, from a table of its own, and the door, a verb's own file."""
 
 Rule = Callable[[ast.AST, str], bool]
 
@@ -106,7 +109,7 @@ def runs_text(node: ast.AST, _: str) -> bool:
 
 
 def calls_out(node: ast.AST, where: str) -> bool:
-    if where == LAZY and called(node) == "import_module":
+    if where in (LAZY, VERBS) and called(node) == "import_module":
         return False
     return called(node) in METHODS or (
         isinstance(node, ast.Attribute) and is_attribute_of(node, "os") and node.attr.startswith(PREFIXES)
@@ -131,7 +134,7 @@ def imports_by_name(node: ast.AST, where: str) -> bool:
     if isinstance(node, ast.Import):
         return any(alias.name == "importlib" for alias in node.names)
     if isinstance(node, ast.ImportFrom) and node.module == "importlib":
-        allowed = ("resources", "metadata", *(["import_module"] if where == LAZY else []))
+        allowed = ("resources", "metadata", *(["import_module"] if where in (LAZY, VERBS) else []))
         return any(alias.name not in allowed for alias in node.names)
     return isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
         ("importlib.util", "importlib.machinery")
@@ -257,6 +260,16 @@ def test_a_printing_console_reads_no_markup() -> None:
     loud = "Console(file=out, color_system='standard', markup=False, highlight=False)"
     assert list(found((marks_up,), loud, PRINTER))
     assert not list(found((marks_up,), loud[:-1] + ", emoji=False)", PRINTER))
+
+
+def test_the_door_imports_only_files_beside_it() -> None:
+    calls = [
+        n for n in ast.walk(ast.parse((ROOT / VERBS).read_text("utf-8"))) if called(n) == "import_module"
+    ]
+    assert [ast.unparse(call) for call in calls] == ["import_module(f'stepcrit.cli.{verb}')"]
+    with pytest.raises(ModuleNotFoundError, match=r"stepcrit\.cli\.os"):
+        program(["os"])
+    assert set(COMMANDS) <= {path.stem for path in (ROOT / VERBS).parent.glob("*.py")}
 
 
 def test_the_library_imports_only_what_its_own_table_names() -> None:
