@@ -8,6 +8,7 @@ is never asked of its name where its activity was recorded: equal correlation de
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import IntEnum
 
 import numpy as np
@@ -43,102 +44,88 @@ SYNCS = frozenset({CallRole.SYNC_DEVICE, CallRole.SYNC_STREAM, CallRole.SYNC_EVE
 """Calls whose purpose is to wait for the device."""
 
 # cuda, hip and musa name the calls of their runtimes alike; drivers and other vendors have words of their own.
-CALLS: tuple[tuple[CallRole, tuple[str, ...]], ...] = (
-    (
-        CallRole.SYNC_DEVICE,
-        (
-            r"(cuda|hip|musa|mtia)DeviceSynchronize|cudaThreadSynchronize|(cu|hip|mu)CtxSynchronize",
-            r"aclrtSynchronizeDevice(WithTimeout)?|zeContextSystemBarrier",
-        ),
+CALLS: Mapping[CallRole, tuple[str, ...]] = {
+    CallRole.SYNC_DEVICE: (
+        "{cuda,hip,musa,mtia}DeviceSynchronize", "cudaThreadSynchronize", "{cu,hip,mu}CtxSynchronize",
+        "aclrtSynchronizeDevice{,WithTimeout}", "zeContextSystemBarrier",
     ),
-    (
-        CallRole.SYNC_STREAM,
-        (
-            r"(cuda|hip|cu|musa|mu|mtia)StreamSynchronize|synchronizeStream|aclrtSynchronizeStream(WithTimeout)?",
-            r"urQueueFinish|zeCommand(Queue|ListHost)Synchronize",
-        ),
+    CallRole.SYNC_STREAM: (
+        "{cuda,hip,cu,musa,mu,mtia}StreamSynchronize", "synchronizeStream", "aclrtSynchronizeStream{,WithTimeout}",
+        "urQueueFinish", "zeCommand{Queue,ListHost}Synchronize",
     ),
-    (
-        CallRole.SYNC_EVENT,
-        (
-            r"(cuda|hip|cu|musa|mu|mtia)EventSynchronize|aclrtSynchronizeEvent(WithTimeout)?",
-            r"urEventWait|ze(EventHost|FenceHost)Synchronize",
-        ),
+    CallRole.SYNC_EVENT: (
+        "{cuda,hip,cu,musa,mu,mtia}EventSynchronize", "aclrtSynchronizeEvent{,WithTimeout}",
+        "urEventWait", "ze{EventHost,FenceHost}Synchronize",
     ),
-    (
-        CallRole.STREAM_WAIT,
-        (
-            r"(cuda|hip|cu|musa|mu)StreamWaitEvent|aclrtStreamWaitEvent(WithTimeout)?|enqueueCommand waitOnEvent",
-            r"urEnqueueEventsWait(WithBarrier)?(Ext)?|zeCommandListAppend(WaitOnEvents|Barrier)",
-        ),
+    CallRole.STREAM_WAIT: (
+        "{cuda,hip,cu,musa,mu}StreamWaitEvent", "aclrtStreamWaitEvent{,WithTimeout}", "enqueueCommand waitOnEvent",
+        "urEnqueueEventsWait{,WithBarrier}{,Ext}", "zeCommandListAppend{WaitOnEvents,Barrier}",
     ),
-    (
-        CallRole.GRAPH_LAUNCH,
-        (r"(cuda|hip|cu|musa|mu)GraphLaunch", r"urEnqueueCommandBuffer(Exp)?", r"aclmdlRIExecuteAsync"),
+    CallRole.GRAPH_LAUNCH: (
+        "{cuda,hip,cu,musa,mu}GraphLaunch", "urEnqueueCommandBuffer{,Exp}", "aclmdlRIExecuteAsync",
     ),
-    (
-        CallRole.COPY_BLOCKING,
-        (
-            r"cudaMemcpy(2D|3D)?|hipMemcpy(WithStream|2D|3D)?|cuMemcpy(Hto|Dto)[HD]|hipMemcpy(HtoD|DtoH)",
-            r"aclrtMemcpy",
-        ),
+    CallRole.COPY_BLOCKING: (
+        "cudaMemcpy{,2D,3D}", "hipMemcpy{,WithStream,2D,3D,HtoD,DtoH}", "cuMemcpy{Hto,Dto}{H,D}", "aclrtMemcpy",
     ),
-    (
-        CallRole.COPY,
-        (
-            r"(cuda|hip|cu|musa|mu)Memcpy\w*|(cuda|hip|cu)MemPrefetchAsync|aclrtMemcpy(2d)?Async\w*",
-            r"enqueueCommand memcpy\w+|urEnqueue(USM|Mem)\w*(Memcpy\w*|Copy\w*|Read\w*|Write\w*|Prefetch)",
-            r"zeCommandListAppend(MemoryCopy\w*|ImageCopy\w*|MemoryPrefetch)",
-        ),
+    CallRole.COPY: (
+        "{cuda,hip,cu}MemPrefetchAsync", "zeCommandListAppendMemoryPrefetch",
     ),
-    (
-        CallRole.FILL,
-        (
-            r"(cuda|hip|cu|musa|mu)Memset\w*|aclrtMemset(Async)?|urEnqueue(USM|Mem)\w*Fill\w*",
-            r"zeCommandListAppendMemoryFill",
-        ),
+    CallRole.FILL: ("aclrtMemset{,Async}", "zeCommandListAppendMemoryFill"),
+    CallRole.LAUNCH: (
+        "piEnqueueKernelLaunch", "aclopCompileAndExecute{,V2}", "zeCommandQueueExecuteCommandLists",
+        "runFunction - job_prep_and_submit_for_execution", "Node@launch",
     ),
-    (
-        CallRole.LAUNCH,
-        (
-            r"urEnqueue(KernelLaunch\w*|CooperativeKernelLaunch\w*)|piEnqueueKernelLaunch|aclopCompileAndExecute(V2)?",
-            r"zeCommandListAppendLaunch\w*|zeCommandQueueExecuteCommandLists|zeCommandListImmediateAppend\w*",
-            r".*Launch(?!Attribute|Config).*|runFunction - job_prep_and_submit_for_execution|Node@launch",
-        ),
+    CallRole.FREE: (
+        "{cuda,hip,musa}{Free,FreeHost,FreeArray,HostFree,HostUnregister}", "cuMem{Free,FreeHost,HostUnregister}",
+        "aclrtFree{,Host}", "urUSMFree", "zeMemFree{,Ext}",
     ),
-    (
-        CallRole.FREE,
-        (
-            r"(cuda|hip|musa)(Free|FreeHost|FreeArray|HostFree|HostUnregister)|cuMem(Free|FreeHost|HostUnregister)",
-            r"aclrtFree(Host)?|urUSMFree|zeMemFree(Ext)?",
-        ),
+    CallRole.ALLOC: (
+        "{cuda,hip,musa}Malloc{,Host,Managed,Pitch,3D,Array}",
+        "{cuda,hip,musa}{HostAlloc,HostMalloc,HostRegister,ExtMallocWithFlags}",
+        "{cu,hip}Mem{Create,Map,Alloc,AllocHost,AllocManaged,AllocPitch,HostAlloc,HostRegister,AddressReserve}",
+        "aclrtMalloc{,Host,Physical,Align32}", "urUSM{Device,Host,Shared}Alloc", "zeMemAlloc{Device,Host,Shared}",
     ),
-    (
-        CallRole.ALLOC,
-        (
-            r"(cuda|hip|musa)(Malloc(Host|Managed|Pitch|3D|Array)?|HostAlloc|HostMalloc|HostRegister|ExtMallocWithFlags)",
-            r"(cu|hip)Mem(Create|Map|Alloc|AllocHost|AllocManaged|AllocPitch|HostAlloc|HostRegister|AddressReserve)",
-            r"aclrtMalloc(Host|Physical|Align32)?|urUSM(Device|Host|Shared)Alloc|zeMemAlloc(Device|Host|Shared)",
-        ),
+    CallRole.EVENT_RECORD: (
+        "{cuda,hip,cu,musa,mu}EventRecord{,WithFlags}", "aclrtRecordEvent", "recordEvent",
+        "zeCommandListAppendSignalEvent",
     ),
-    (
-        CallRole.EVENT_RECORD,
-        (
-            r"(cuda|hip|cu|musa|mu)EventRecord(WithFlags)?|aclrtRecordEvent|recordEvent",
-            r"zeCommandListAppendSignalEvent",
-        ),
+    CallRole.QUERY: (
+        "{cuda,hip,cu,musa,mu}{Event,Stream}Query", "aclrtQueryEvent{,Wait}Status", "zeEventQueryStatus",
+        "zeFenceQueryStatus",
     ),
-    (
-        CallRole.QUERY,
-        (
-            r"(cuda|hip|cu|musa|mu)(Event|Stream)Query|aclrtQueryEvent(Wait)?Status|zeEventQueryStatus|zeFenceQueryStatus",
-        ),
-    ),
-)
+}  # fmt: skip
+"""Whole names; of what is in braces, each in turn."""
 
-_OWNER = r"(?:AscendCL@)?"  # as Ascend's profiler writes its calls
+FAMILIES: Mapping[CallRole, str] = {
+    CallRole.COPY: (
+        r"(cuda|hip|cu|musa|mu)Memcpy\w*|aclrtMemcpy(2d)?Async\w*|enqueueCommand memcpy\w+"
+        r"|urEnqueue(USM|Mem)\w*(Memcpy\w*|Copy\w*|Read\w*|Write\w*|Prefetch)"
+        r"|zeCommandListAppend(Memory|Image)Copy\w*"
+    ),
+    CallRole.FILL: r"(cuda|hip|cu|musa|mu)Memset\w*|urEnqueue(USM|Mem)\w*Fill\w*",
+    CallRole.LAUNCH: (
+        r"urEnqueue(Cooperative)?KernelLaunch\w*|zeCommandListAppendLaunch\w*|zeCommandListImmediateAppend\w*"
+        r"|.*Launch(?!Attribute|Config).*"
+    ),
+}
+"""Patterns of names of which there are ever more, tried in this order where no whole name is known."""
+
+_OWNER = "AscendCL@"  # as Ascend's profiler writes its calls
 _SUFFIX = r"(?:_v\d+|_ptsz|_ptds)*"
-_ROLES = tuple((role, re.compile(f"{_OWNER}(?:{'|'.join(words)}){_SUFFIX}")) for role, words in CALLS)
+
+
+def _spelled(template: str) -> list[str]:
+    """The names that a template stands for."""
+    before, _, rest = template.partition("{")
+    if not rest:
+        return [before]
+    choices, _, after = rest.partition("}")
+    return [f"{before}{choice}{end}" for choice in choices.split(",") for end in _spelled(after)]
+
+
+_KNOWN = {name: role for role, templates in CALLS.items() for one in templates for name in _spelled(one)}
+_FAMILIES = tuple((role, re.compile(f"(?:{pattern}){_SUFFIX}")) for role, pattern in FAMILIES.items())
+_ENDING = re.compile(rf"{_SUFFIX}\Z")
 
 
 def call_role(name: str) -> CallRole:
@@ -147,14 +134,19 @@ def call_role(name: str) -> CallRole:
     >>> call_role("cudaStreamWaitEvent_v3020").name
     'STREAM_WAIT'
     """
-    return next((role for role, pattern in _ROLES if pattern.fullmatch(name)), CallRole.PLAIN)
+    own = name.removeprefix(_OWNER)
+    known = _KNOWN.get(own) or _KNOWN.get(_ENDING.sub("", own))
+    if known is not None:
+        return known
+    return next((role for role, pattern in _FAMILIES if pattern.fullmatch(own)), CallRole.PLAIN)
 
 
 def call_roles(events: EventTable) -> Int8Array:
     """CallRole of every row (PLAIN for whatever is no runtime call)."""
-    runtime = events.kind == EventKind.RUNTIME
+    rows = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
     table = np.zeros(len(events.names), np.int8)
-    for i in distinct(events.name[runtime]).tolist():
+    for i in distinct(events.name[rows]).tolist():
         table[i] = call_role(events.names[i])
-    roles: Int8Array = np.where(runtime, table[events.name], CallRole.PLAIN).astype(np.int8)
+    roles = np.zeros(len(events), np.int8)
+    roles[rows] = table[events.name[rows]]
     return roles

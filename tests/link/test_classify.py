@@ -10,7 +10,7 @@ import pytest
 
 from stepcrit.link.api import CallRole, call_role
 from stepcrit.link.collectives import Collective, link_collectives
-from stepcrit.link.kernelnames import kernel_class
+from stepcrit.link.kernelnames import KERNEL_NAMES, kernel_class
 from stepcrit.link.linker import link
 from stepcrit.model.classes import WorkClass
 from tests.builders import trace
@@ -41,6 +41,20 @@ def test_list_of_names_has_every_class_of_kernels_every_role_of_calls_and_no_nam
     classes = {work.label for work in WorkClass if work < WorkClass.MEMCPY}
     assert {row["expected"] for row in KERNELS} == classes
     assert {row["expected"] for row in CALLS} == {role.name.lower() for role in CallRole}
+
+
+def test_table_of_kernels_is_in_the_case_that_names_are_looked_at_in() -> None:
+    """In another it would find nothing."""
+    written = [text for told in KERNEL_NAMES for text in (told.words, told.pattern)]
+    assert written == [text.lower() for text in written]
+    assert kernel_class("AmpereBF16_GEMM") == kernel_class("ampere_bf16_gemm") == WorkClass.GEMM
+
+
+def test_call_is_known_with_its_owner_and_its_suffixes() -> None:
+    assert call_role("AscendCL@aclrtSynchronizeStreamWithTimeout_v2") == CallRole.SYNC_STREAM
+    assert call_role("cudaMemcpy_v3020_ptds") == CallRole.COPY_BLOCKING
+    assert call_role("cudaMemcpy_v") == CallRole.COPY
+    assert call_role("cudaDeviceSynchronize2") == CallRole.PLAIN
 
 
 def event(cat: str, name: str, span: tuple[int, int], **args: Any) -> Event:
