@@ -4,12 +4,14 @@
     python scripts/fuzz_sanitized.py --seed 7 --first 123 --count 1     exactly one input again
 
 Builds the kernels anew in a temporary folder. Each input goes to the scanner by itself, cut anywhere, and through both
-readers, which must agree. Says so and does nothing where there is no compiler or no sanitizer runtime.
+readers, which must agree; and ranges, of which some are none, to the sweep that nests them. Says so and does nothing
+where there is no compiler or no sanitizer runtime.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import json
 import os
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -78,7 +81,7 @@ def _runtime() -> str:
 
 def _fuzz(options: argparse.Namespace) -> int:
     """In the child: put inputs through, each told before so that the last one told is the one that failed."""
-    scan = _sanitized(Path(options.built))
+    scan, nesting = _sanitized(Path(options.built))
     from fuzzing import twins  # noqa: PLC0415 - after the module that it is to load
 
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
@@ -91,6 +94,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True)
         dice = Random(f"{seed} sanitized {number}")
         _scan_cut(scan.Scanner(), _hostile(dice) if dice.random() < 0.3 else twins.written(dice), dice)
+        _nest(nesting, dice)
         if not number % 4:
             twins.check_alike(twins.written(dice))
         done += 1
@@ -98,16 +102,16 @@ def _fuzz(options: argparse.Namespace) -> int:
     return 0
 
 
-def _sanitized(folder: Path) -> Any:
+def _sanitized(folder: Path) -> tuple[Any, Any]:
     """Have the kernels that were built with sanitizers loaded instead of the installed ones."""
     from stepcrit import kernels  # noqa: PLC0415 - in the child only
 
     kernels.__path__.insert(0, str(folder / "stepcrit" / "kernels"))
-    from stepcrit.kernels import _scan  # noqa: PLC0415 - the same
+    from stepcrit.kernels import _nesting, _scan  # noqa: PLC0415 - the same
 
-    if not str(_scan.__file__).startswith(str(folder)):
+    if not all(str(one.__file__).startswith(str(folder)) for one in (_nesting, _scan)):
         raise SystemExit("other kernels than the sanitized ones are loaded")
-    return _scan
+    return _scan, _nesting
 
 
 def _told(table: int, word: bytes) -> int:
@@ -131,6 +135,27 @@ def _scan_cut(scanner: Any, text: bytes, dice: Random) -> None:
             raise AssertionError("what lies behind the end changes the answer")
     end = text.rfind(b"]", start)
     scanner.scan(text[start : max(end, start)], 0, max(end, start) - start, _told)
+
+
+def _nest(nesting: Any, dice: Random) -> None:
+    """Nest any numbers, now and then with a row that there is not, and inherit from any."""
+    size = dice.choice((0, 1, 2, 40))
+    extreme = (-(2**63), -1, 0, 1, size, 2**62, 2**63 - 1)
+
+    def column() -> array[int]:
+        drawn = (dice.choice(extreme) if dice.random() < 0.1 else dice.randint(-1, 9) for _ in range(size))
+        return array("q", drawn)
+
+    rows = array("q", sorted(dice.randrange(size) for _ in range(size)))
+    if rows and dice.random() < 0.2:
+        rows[dice.randrange(size)] = dice.choice(extreme)
+    room = [array("q", bytes(8 * (2 * size + 1))) for _ in range(3)]
+    around = column(), array("i", bytes(4 * size))
+    extent = dice.choice(extreme), dice.choice(extreme)
+    with contextlib.suppress(IndexError):
+        nesting.sweep(column(), column(), rows, *extent, *around, *room)
+    with contextlib.suppress(IndexError):
+        nesting.inherit(column(), column())
 
 
 def _hostile(dice: Random) -> bytes:

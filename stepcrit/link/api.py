@@ -13,8 +13,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from stepcrit.model.arrays import Int8Array, distinct
+from stepcrit.model.arrays import Int8Array, distinct, freeze
 from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.once import once
 
 
 class CallRole(IntEnum):
@@ -141,6 +142,7 @@ def call_role(name: str) -> CallRole:
     return next((role for role, pattern in _FAMILIES if pattern.fullmatch(own)), CallRole.PLAIN)
 
 
+@once
 def call_roles(events: EventTable) -> Int8Array:
     """CallRole of every row (PLAIN for whatever is no runtime call)."""
     rows = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
@@ -149,4 +151,5 @@ def call_roles(events: EventTable) -> Int8Array:
         table[i] = call_role(events.names[i])
     roles = np.zeros(len(events), np.int8)
     roles[rows] = table[events.name[rows]]
+    freeze(roles)
     return roles

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array, distinct
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
+from stepcrit.model.once import once
 
 _BACKWARD = re.compile(r"^autograd::engine::evaluate_function|^torch::autograd::|Backward\d*$")
 # The second and third are all that traces before the engine's own range (PyTorch < 1.9) have.
@@ -45,13 +46,17 @@ class Pass(Struct, frozen=True):
     end_ns: int
 
 
+@once
 def backward_passes(events: EventTable) -> tuple[Pass, ...]:
     """Every backward pass, by thread and time."""
-    named = np.array([is_backward(name) for name in events.names], np.bool_)
-    ops = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
-    backward = (events.kind == EventKind.CPU_OP) & named[events.name] if len(events) else ops
-    if not backward.any():
+    rows = np.flatnonzero(events.is_kind(EventKind.CPU_OP))
+    named = np.zeros(len(events.names), np.bool_)
+    named[[i for i in distinct(events.name[rows]).tolist() if is_backward(events.names[i])]] = True
+    if not named.any():
         return ()
+    backward = np.zeros(len(events), np.bool_)
+    backward[rows] = named[events.name[rows]]
+    ops = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
     forward = ops & ~backward & ~_inside(events, backward)
     passes: list[Pass] = []
     for lane in distinct(events.lane[backward]).tolist():

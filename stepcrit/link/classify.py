@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 from msgspec import Struct
 
-from stepcrit.link.api import LAUNCHES, SYNCS, call_roles
+from stepcrit.link.api import LAUNCHES, SYNCS, CallRole, call_roles
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.kernelnames import kernel_class
 from stepcrit.link.rules import NO_RULES, ClassRules
+from stepcrit.link.stepmarks import rows_named
 from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int64Array, distinct
 from stepcrit.model.classes import RulesUsed, WorkClass
 from stepcrit.model.events import EventKind, EventTable
 
 INPUT = re.compile(r"enumerate\(DataLoader\)|DataLoader.*__next__")
 OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
-_OPTIMIZER_ANY = re.compile(r"^Optimizer\.(step|zero_grad)#")
-_COMM_HOST = re.compile(r"^c10d::|^record_param_comms")
+_HOST_RANGES = (
+    (BACKEND_RANGE, WorkClass.COMM_HOST),
+    (re.compile(r"^c10d::|^record_param_comms"), WorkClass.COMM_HOST),
+    (re.compile(r"^Optimizer\.(step|zero_grad)#"), WorkClass.OPTIMIZER_HOST),
+)
 
 
 class Around(Struct, frozen=True, eq=False):
@@ -51,33 +54,38 @@ def classify(
         UsageError: a rule's regular expression takes too long.
     """
     work, given = np.full(len(events), WorkClass.HOST, np.int8), _given(events, rules)
-    kernels = events.is_kind(EventKind.KERNEL)
-    by_name = _classes_of_names(events, kernels)
-    work[kernels] = by_name[events.name[kernels]]
+    kernels = np.flatnonzero(events.is_kind(EventKind.KERNEL))
+    work[kernels] = _classes_of_names(events, kernels)[events.name[kernels]]
     given.apply(work, kernels)
-    plain = kernels & (around.optimizer >= 0) & (work != WorkClass.COMM)
+    plain = kernels[(around.optimizer[kernels] >= 0) & (work[kernels] != int(WorkClass.COMM))]
     work[plain] = WorkClass.OPTIMIZER
     carries = _collective_rows(events)
-    work[kernels & carries] = WorkClass.COMM
+    work[kernels[carries[kernels]]] = WorkClass.COMM
     # Right under the record of a collective, not under an operator that copies into its buffer. The record is
     # not the kernel's own: a name that says what the kernel computes is believed.
-    work[(work == WorkClass.KERNEL) & (around.op >= 0) & carries[around.op]] = WorkClass.COMM
+    unknown = kernels[(work[kernels] == int(WorkClass.KERNEL)) & (around.op[kernels] >= 0)]
+    work[unknown[carries[around.op[unknown]]]] = WorkClass.COMM
     work[events.is_kind(EventKind.MEMCPY)] = WorkClass.MEMCPY
     work[events.is_kind(EventKind.MEMSET)] = WorkClass.MEMSET
     _classify_host(events, work, around, given)
     _classify_calls(events, work, launch, given)
-    return work, given.used(events, work, _by_metadata(work, launch, around, kernels & carries))
+    if not rules.rules:
+        return work, RulesUsed((), (), ())
+    carries &= events.is_kind(EventKind.KERNEL)
+    return work, given.used(events, work, _by_metadata(work, launch, around, carries))
 
 
 class _Given(Struct, frozen=True, eq=False):
-    """Per row the rule that means its name, NONE where none does."""
+    """Per row the rule that means its name, NONE where none does; without rules, of no row."""
 
     rules: ClassRules
     of_row: Int64Array
 
-    def apply(self, work: Int8Array, rows: BoolArray) -> None:
+    def apply(self, work: Int8Array, rows: Int64Array) -> None:
         """Give some rows the class of their rule, where they have one."""
-        mine = np.flatnonzero(rows & (self.of_row >= 0))
+        if not self.rules.rules:
+            return
+        mine = rows[self.of_row[rows] >= 0]
         classes = np.array([rule.work for rule in self.rules.rules], np.int8)
         work[mine] = classes[self.of_row[mine]]
 
@@ -93,9 +101,9 @@ class _Given(Struct, frozen=True, eq=False):
 
 def _given(events: EventTable, rules: ClassRules) -> _Given:
     """The rule of each row; asked once per distinct name."""
-    of_row = np.full(len(events), NONE, np.int64)
     if not rules.rules:
-        return _Given(rules, of_row)
+        return _Given(rules, np.empty(0, np.int64))
+    of_row = np.full(len(events), NONE, np.int64)
     rows = {
         "kernels": events.is_kind(EventKind.KERNEL),
         "operators": events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION),
@@ -117,7 +125,7 @@ def _by_metadata(work: Int8Array, launch: Int64Array, around: Around, carries: B
     return found
 
 
-def _classes_of_names(events: EventTable, kernels: BoolArray) -> Int8Array:
+def _classes_of_names(events: EventTable, kernels: Int64Array) -> Int8Array:
     """One class per interned name that any kernel has."""
     table = np.full(len(events.names), WorkClass.KERNEL, np.int8)
     for i in distinct(events.name[kernels]).tolist():
@@ -134,27 +142,20 @@ def _collective_rows(events: EventTable) -> BoolArray:
 
 def _classify_host(events: EventTable, work: Int8Array, around: Around, given: _Given) -> None:
     """Host rows: where they are decides before what they are called."""
-    host = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION)
-    comm = _named(events, lambda name: bool(BACKEND_RANGE.match(name) or _COMM_HOST.match(name)))
-    work[host & comm] = WorkClass.COMM_HOST
-    updates = _named(events, lambda name: bool(_OPTIMIZER_ANY.match(name)))
-    work[host & updates] = WorkClass.OPTIMIZER_HOST
+    host = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION))
+    for pattern, meant in _HOST_RANGES:
+        work[rows_named(events, pattern)] = meant
     given.apply(work, host)
-    work[host & (around.optimizer >= 0)] = WorkClass.OPTIMIZER_HOST
-    work[host & (around.input >= 0)] = WorkClass.INPUT
+    work[host[around.optimizer[host] >= 0]] = WorkClass.OPTIMIZER_HOST
+    work[host[around.input[host] >= 0]] = WorkClass.INPUT
 
 
 def _classify_calls(events: EventTable, work: Int8Array, launch: Int64Array, given: _Given) -> None:
     """Runtime calls: those that own device work launch it, the rest by what their name says."""
-    roles, runtime = call_roles(events), events.is_kind(EventKind.RUNTIME)
-    work[runtime] = WorkClass.RUNTIME
-    work[np.isin(roles, list(LAUNCHES))] = WorkClass.LAUNCH
-    work[np.isin(roles, list(SYNCS))] = WorkClass.SYNC
+    runtime = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
+    of_role = np.full(len(CallRole), WorkClass.RUNTIME, np.int8)
+    of_role[list(LAUNCHES)] = WorkClass.LAUNCH
+    of_role[list(SYNCS)] = WorkClass.SYNC
+    work[runtime] = of_role[call_roles(events)[runtime]]
     given.apply(work, runtime)
     work[launch[launch >= 0]] = WorkClass.LAUNCH
-
-
-def _named(events: EventTable, test: Callable[[str], bool]) -> BoolArray:
-    """Rows whose name passes a test; asked once per distinct name."""
-    passes = np.array([test(name) for name in events.names], np.bool_)
-    return passes[events.name] if len(events) else np.zeros(0, np.bool_)

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from stepcrit.intervals import ascending
 from stepcrit.link.faroff import FAR_NS, MINORITY
-from stepcrit.link.launches import link_launches
 from stepcrit.link.places import beside, devices
 from stepcrit.link.retable import with_times
-from stepcrit.link.returns import NEVER, ended_by
+from stepcrit.link.returns import NEVER, Certain, certain_launches
 from stepcrit.model.arrays import BoolArray, Int64Array, freeze
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
@@ -80,35 +79,35 @@ def put_disordered_rows_aside(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, 
     They start before their launch *and* before rows of their queue that were launched earlier, or after a
     call returned that waited for them. A clock that is off moves all rows alike and leaves their order.
     """
-    events = trace.events
-    launch = certain_launches(trace)
-    rows = np.flatnonzero(launch >= 0)
-    early = events.start_ns[launch] - events.start_ns
-    late = events.start_ns - ended_by(events, launch)
-    if not rows.size or not ((early[rows] > EARLY_NS) | (late[rows] > EARLY_NS)).any():
+    events, launched = trace.events, certain_launches(trace)
+    rows = launched.rows
+    early = events.start_ns[launched.call] - events.start_ns[rows]
+    late = events.start_ns[rows] - launched.until_ns
+    if not ((early > EARLY_NS) | (late > EARLY_NS)).any():
         return trace, ()
-    rows = rows[np.lexsort((events.start_ns[launch[rows]], events.lane[rows]))]
-    wrong = (early[rows] > EARLY_NS) & _overtakes(events, rows)
-    if not clock_is_late(events, launch):
-        wrong |= late[rows] > EARLY_NS
+    order = np.lexsort((events.start_ns[launched.call], events.lane[rows]))
+    rows, early, late = rows[order], early[order], late[order]
+    wrong = (early > EARLY_NS) & _overtakes(events, rows)
+    if not clock_is_late(events, launched):
+        wrong |= late > EARLY_NS
     bad = rows[wrong]
     if not bad.size or len(bad) > max(1, MINORITY * len(rows)):
         return trace, ()
     keep = np.ones(len(events), np.bool_)
     keep[bad] = False
-    off = np.maximum(early, late)
-    worst = int(bad[np.argmax(off[bad])])
+    off = np.maximum(early, late)[wrong]
+    worst = int(np.argmax(off))
     found = Oddity(
-        "P304", len(bad), len(rows), Done.PUT_ASIDE, events.name_of(worst), int(events.order[worst]),
+        "P304", len(bad), len(rows), Done.PUT_ASIDE, events.name_of(bad[worst]), int(events.order[bad[worst]]),
         {"off_ns": int(off[worst])},
     )  # fmt: skip
     return with_times(trace, events.start_ns, events.end_ns, keep), (found,)
 
 
-def clock_is_late(events: EventTable, launch: Int64Array) -> bool:
+def clock_is_late(events: EventTable, launched: Certain) -> bool:
     """Whether even the fastest launch takes a millisecond: the device's clock may then be late by that."""
-    rows = np.flatnonzero(launch >= 0)
-    return bool((events.start_ns[rows] - events.start_ns[launch[rows]]).min(initial=NEVER) > EARLY_NS)
+    taken = events.start_ns[launched.rows] - events.start_ns[launched.call]
+    return bool(taken.min(initial=NEVER) > EARLY_NS)
 
 
 def _overtakes(events: EventTable, rows: Int64Array) -> BoolArray:
@@ -124,16 +123,16 @@ def _overtakes(events: EventTable, rows: Int64Array) -> BoolArray:
 
 def set_clocks(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """P305, P306: move devices whose clock causality refutes by one constant, where one fits."""
-    events = trace.events
-    launch = certain_launches(trace)
-    if not (launch >= 0).any():
+    events, launched = trace.events, certain_launches(trace)
+    if not len(launched):
         return trace, ()
-    device, until = devices(events), ended_by(events, launch)
+    device = devices(events)
+    of_row = device[events.lane[launched.rows]]
     shift = np.zeros(len(events.lanes), np.int64)
     found = []
-    for number in ascending(device[events.lane[launch >= 0]]).tolist():
-        lanes = device == number
-        bounds = _bounds(events, launch, until, np.flatnonzero((launch >= 0) & lanes[events.lane]))
+    for number in ascending(of_row).tolist():
+        lanes, mine = device == number, of_row == number
+        bounds = _bounds(events, Certain(launched.rows[mine], launched.call[mine], launched.until_ns[mine]))
         offset = bounds.offset_ns
         if offset == 0:
             continue
@@ -147,8 +146,8 @@ def set_clocks(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
 def _companions(events: EventTable, number: int, offset_ns: int) -> BoolArray:
     """Lanes beside a device that share its clock: its annotations do; its sync records where it is hours away."""
     moved = np.zeros(len(events.lanes), np.bool_)
-    moved[events.lane[events.kind == EventKind.GPU_ANNOTATION]] = True
-    moved[events.lane[events.kind == EventKind.SYNC]] = False  # stamped by the host as a rule
+    moved[events.lane[events.is_kind(EventKind.GPU_ANNOTATION)]] = True
+    moved[events.lane[events.is_kind(EventKind.SYNC)]] = False  # stamped by the host as a rule
     if abs(offset_ns) > FAR_NS:
         host = events.start_ns[events.is_kind(*HOST_KINDS)]
         away = np.maximum(
@@ -178,32 +177,13 @@ def _shifted(trace: RawTrace, shift: Int64Array) -> RawTrace:
     return with_times(trace, trace.events.start_ns + by_row, trace.events.end_ns + by_row)
 
 
-def certain_launches(trace: RawTrace) -> Int64Array:
-    """Launch calls of device rows, where no two calls share a correlation: a wrong link proves nothing."""
-    events = trace.events
-    launch = link_launches(events, trace.flows)
-    if (events.correlation[events.kind == EventKind.RUNTIME] >= 0).any():
-        launch[(launch >= 0) & np.isin(events.correlation, _repeated(events))] = -1
-    return launch
-
-
-def _repeated(events: EventTable) -> Int64Array:
-    """Correlations of more than one call (a driver call inside the runtime call of its id is the same call)."""
-    calls = np.flatnonzero((events.kind == EventKind.RUNTIME) & (events.correlation >= 0))
-    calls = calls[np.lexsort((events.start_ns[calls], events.correlation[calls]))]
-    same = events.correlation[calls[1:]] == events.correlation[calls[:-1]]
-    apart = (events.lane[calls[1:]] != events.lane[calls[:-1]]) | (
-        events.end_ns[calls[1:]] > events.end_ns[calls[:-1]]
-    )
-    return ascending(events.correlation[calls[1:][same & apart]])
-
-
-def _bounds(events: EventTable, launch: Int64Array, until: Int64Array, rows: Int64Array) -> Bounds:
+def _bounds(events: EventTable, launched: Certain) -> Bounds:
     """The interval of one device's launched rows."""
-    early = events.start_ns[launch[rows]] - events.start_ns[rows]
+    rows = launched.rows
+    early = events.start_ns[launched.call] - events.start_ns[rows]
     worst = int(np.argmax(early))
-    awaited = rows[until[rows] < NEVER]
-    room = until[awaited] - events.end_ns[awaited]
+    awaited = launched.until_ns < NEVER
+    room = launched.until_ns[awaited] - events.end_ns[rows[awaited]]
     return Bounds(
         int(early[worst]),
         int(room.min()) if room.size else None,

@@ -13,6 +13,7 @@ from stepcrit.model.arrays import NONE
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventTable
 from stepcrit.model.links import Links
+from stepcrit.model.once import once
 
 DTYPE_BYTES = {
     "Byte": 1, "Char": 1, "Bool": 1, "Half": 2, "BFloat16": 2, "Short": 2, "Float": 4, "Int": 4,
@@ -44,9 +45,10 @@ class Collective(Struct, frozen=True):
     source: str
 
 
+@once
 def link_collectives(events: EventTable, links: Links) -> tuple[Collective, ...]:
     """Every communication activity of the trace, in table order."""
-    rows = np.flatnonzero((links.work == WorkClass.COMM) & events.is_kind(*DEVICE_KINDS))
+    rows = np.flatnonzero(links.is_class(WorkClass.COMM) & events.is_kind(*DEVICE_KINDS))
     return tuple(_collective(events, links, row) for row in rows.tolist())
 
 

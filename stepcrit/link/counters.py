@@ -32,15 +32,16 @@ def forget_absurd_totals(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]
 def forget_absurd_bytes(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """Bytes of a copy that are negative or that nothing could have moved in its time, one tick allowed."""
     events = trace.events
-    given = events.nbytes != NONE
-    time = events.end_ns - events.start_ns + trace.meta.resolution_ns
-    absurd = given & ((events.nbytes < 0) | (events.nbytes // MAX_BYTES_PER_NS > time))
-    if not absurd.any():
+    given = np.flatnonzero(events.nbytes != NONE)
+    moved, time = events.nbytes[given], events.end_ns[given] - events.start_ns[given]
+    absurd = given[(moved < 0) | (moved // MAX_BYTES_PER_NS > time + trace.meta.resolution_ns)]
+    if not absurd.size:
         return trace, ()
-    worst = int(np.argmax(np.where(absurd, np.abs(events.nbytes), -1)))
+    worst = int(absurd[np.argmax(np.abs(events.nbytes[absurd]))])
     found = Oddity(
-        "P312", int(absurd.sum()), int(given.sum()), Done.PUT_ASIDE, events.name_of(worst), int(events.order[worst])
+        "P312", len(absurd), len(given), Done.PUT_ASIDE, events.name_of(worst), int(events.order[worst])
     )  # fmt: skip
-    nbytes = np.where(absurd, NONE, events.nbytes)
+    nbytes = events.nbytes.copy()
+    nbytes[absurd] = NONE
     freeze(nbytes)
     return replace(trace, events=replace(events, nbytes=nbytes)), (found,)

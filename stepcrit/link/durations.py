@@ -14,15 +14,15 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 
-from stepcrit.link.clock import certain_launches, clock_is_late
-from stepcrit.link.faroff import FAR_NS, FAR_SPANS, MINORITY
+from stepcrit.link.clock import clock_is_late
+from stepcrit.link.faroff import FAR_NS, FAR_SPANS, MINORITY, are_close
 from stepcrit.link.kernelnames import kernel_class
 from stepcrit.link.launches import link_launches
 from stepcrit.link.places import processes
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.retable import with_times
-from stepcrit.link.returns import ended_by
-from stepcrit.model.arrays import BoolArray, Int64Array, distinct
+from stepcrit.link.returns import certain_launches
+from stepcrit.model.arrays import BoolArray, Int64Array, distinct, order_of
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
@@ -59,8 +59,8 @@ class _Queues(Struct, frozen=True, eq=False):
 def cut_far_ends(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """Ends that lie as far from the recording as no row may: the row ends with the recording's last start or end."""
     events = trace.events
-    own = events.kind == EventKind.PROFILER
-    if not len(events) or own.all():
+    own = events.is_kind(EventKind.PROFILER)
+    if are_close(events, events.end_ns) or own.all():
         return trace, ()
     last_start = int(events.start_ns[~own].max())
     limit = last_start + max(FAR_NS, FAR_SPANS * last_start)
@@ -82,18 +82,19 @@ def cut_past_returns(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     That needs no queue, so it holds for the last activity, and on lanes that merge streams. Where even the
     fastest launch seems slow the clock may be late instead: that is looked at as a whole, later.
     """
-    events = trace.events
-    launch = certain_launches(trace)
-    until = ended_by(events, launch)
-    past = (events.end_ns > until + IMPOSSIBLE_NS) & (events.start_ns <= until)
-    few = past.sum() <= max(1, MINORITY * (launch >= 0).sum())
-    if not past.any() or not few or clock_is_late(events, launch):
+    events, launched = trace.events, certain_launches(trace)
+    rows, until = launched.rows, launched.until_ns
+    past = (events.end_ns[rows] > until + IMPOSSIBLE_NS) & (events.start_ns[rows] <= until)
+    few = past.sum() <= max(1, MINORITY * len(rows))
+    if not past.any() or not few or clock_is_late(events, launched):
         return trace, ()
-    usual = _longest_of_name(events, ~past)
+    mask = np.zeros(len(events), np.bool_)
+    mask[rows[past]] = True
+    usual = _longest_of_name(events, ~mask)
     end = events.end_ns.copy()
-    for row in np.flatnonzero(past).tolist():
-        end[row] = _taken(events, row, int(until[row]), usual)
-    return _cut(trace, end, past)
+    for row, bound in zip(rows[past].tolist(), until[past].tolist(), strict=True):
+        end[row] = _taken(events, row, bound, usual)
+    return _cut(trace, end, mask)
 
 
 def cut_impossible(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
@@ -167,13 +168,14 @@ def _told(events: EventTable, queues: _Queues, odd: BoolArray) -> tuple[Oddity, 
 
 def _queues(events: EventTable) -> _Queues:
     """Successors by lane. Activities of one launch are branches of one graph: they may overlap at will."""
-    rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS) & (events.end_ns > events.start_ns))
-    rows = rows[np.argsort(events.lane[rows], kind="stable")]
+    rows = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    rows = rows[events.end_ns[rows] > events.start_ns[rows]]
+    rows = rows[order_of(events.lane[rows])]
     lane, launch = events.lane[rows], events.correlation[rows]
     opens = np.ones(len(rows) + 1, np.bool_)
     opens[1:-1] = (lane[1:] != lane[:-1]) | (launch[1:] != launch[:-1]) | (launch[1:] < 0)
     place = np.flatnonzero(opens)
-    after = place[np.searchsorted(place, np.arange(len(rows)), side="right")] if len(rows) else place[:0]
+    after = place[np.cumsum(opens[:-1])]
     has = after < len(rows)
     has[has] = lane[after[has]] == lane[has]
     rows, after = rows[has], rows[after[has]]

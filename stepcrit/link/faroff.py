@@ -30,13 +30,14 @@ MINORITY = 0.10
 def put_far_rows_aside(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """Leave out rows far from the body of their clock: the host's, or that of a device."""
     events = trace.events
-    clock = devices(events)[events.lane] if len(events) else np.empty(0, np.int64)
-    lies_beside = beside(events)[events.lane] if len(events) else clock
+    if are_close(events, events.start_ns):
+        return trace, ()
+    clock, lies_beside = devices(events)[events.lane], beside(events)[events.lane]
     far = np.zeros(len(events), np.bool_)
     away = np.zeros(len(events), np.int64)
     device = events.is_kind(*DEVICE_KINDS)
     for each in ascending(clock).tolist():
-        rows = np.flatnonzero((clock == each) & (lies_beside < 0) & (events.kind != EventKind.PROFILER))
+        rows = np.flatnonzero((clock == each) & (lies_beside < 0) & (~events.is_kind(EventKind.PROFILER)))
         _mark(events.start_ns, rows, far, away)
     _mark_untied_devices(events, clock, device & ~far, far, away)
     _mark_companions(events, clock, lies_beside, far, away)
@@ -48,6 +49,11 @@ def put_far_rows_aside(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
         {"away_ns": int(away[worst])},
     )  # fmt: skip
     return with_times(trace, events.start_ns, events.end_ns, ~far), (found,)
+
+
+def are_close(events: EventTable, times: Int64Array) -> bool:
+    """Whether some times are within an hour of the first start, as in every sound recording: none can be far."""
+    return not times.size or int(times.max()) - int(events.start_ns[0]) <= FAR_NS
 
 
 def _mark(start: Int64Array, rows: Int64Array, far: BoolArray, away: Int64Array) -> None:
@@ -82,7 +88,7 @@ def _mark_untied_devices(
     if not host.size:
         return
     low, high = int(host.min()), int(host.max())
-    calls = events.correlation[events.kind == EventKind.RUNTIME]
+    calls = events.correlation[events.is_kind(EventKind.RUNTIME)]
     tied = (events.correlation >= 0) & np.isin(events.correlation, calls)
     for each in ascending(clock[device]).tolist():
         rows = np.flatnonzero(device & (clock == each))

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.arrays import NONE, Int64Array, freeze
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
+from stepcrit.model.once import once
 from stepcrit.model.trace import FlowTable
 
 
+@once
 def link_launches(events: EventTable, flows: FlowTable) -> Int64Array:
     """For each row, the runtime call that launched it (-1: not device work, or an orphan)."""
+    launch = _launches(events, flows)
+    freeze(launch)
+    return launch
+
+
+def _launches(events: EventTable, flows: FlowTable) -> Int64Array:
     launch = np.full(len(events), NONE, np.int64)
     device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
     calls = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
@@ -38,7 +46,7 @@ def link_launches(events: EventTable, flows: FlowTable) -> Int64Array:
 
 def _outer_calls(events: EventTable, calls: Int64Array, correlation: Int64Array) -> Int64Array:
     """Calls by (correlation, start), without a driver call inside the runtime call of the same id."""
-    calls = calls[np.lexsort((events.start_ns[calls], correlation[calls]))]
+    calls = calls[np.argsort(correlation[calls], kind="stable")]  # rows come by their start
     if calls.size < 2:
         return calls
     before, after = calls[:-1], calls[1:]

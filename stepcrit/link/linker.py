@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +13,7 @@ from stepcrit.link.operators import adopted_calls
 from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.source import link_source
 from stepcrit.link.stepmarks import rows_named, step_marks
-from stepcrit.model.arrays import NONE, Int64Array, freeze
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array, freeze
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.trace import RawTrace
@@ -29,14 +28,14 @@ def link(trace: RawTrace, rules: ClassRules = NO_RULES) -> Links:
     events = trace.events
     launch = link_launches(events, trace.flows)
     host = nest(events, np.flatnonzero(events.is_kind(*HOST_KINDS)), see_through=step_marks(events))
-    rows = np.arange(len(events))
-    op = inherit(np.where(events.kind == EventKind.CPU_OP, rows, NONE), host.parent)
-    in_optimizer = _range_around(events, host, OPTIMIZER_STEP)
-    in_input = _range_around(events, host, INPUT)
+    op = _around(events.is_kind(EventKind.CPU_OP), host)
+    in_optimizer = _around(rows_named(events, OPTIMIZER_STEP), host)
+    in_input = _around(rows_named(events, INPUT), host)
     source = link_source(events, host)
     columns = (op, in_optimizer, source.frame, source.module.astype(np.int64))
     _adopt(columns, *adopted_calls(events, op))
-    op, in_optimizer, frame, module = (_through_launch(column, launch) for column in columns)
+    _through_launch(columns, launch)
+    op, in_optimizer, frame, module = columns
     work, rules_used = classify(events, launch, Around(op, in_optimizer, in_input), rules)
     links = Links(
         launch,
@@ -67,10 +66,12 @@ def _issued(events: EventTable, launch: Int64Array) -> tuple[Int64Array, Int64Ar
     return rows[order], at[order]
 
 
-def _range_around(events: EventTable, host: Nesting, pattern: re.Pattern[str]) -> Int64Array:
-    """For each host row the nearest range around it (itself included) whose name matches."""
-    own = np.where(rows_named(events, pattern), np.arange(len(events)), NONE)
-    return inherit(own, host.parent)
+def _around(wanted: BoolArray, host: Nesting) -> Int64Array:
+    """For each host row the nearest of the wanted ones around it, itself included."""
+    rows = np.flatnonzero(wanted)
+    own = np.full(len(wanted), NONE, np.int64)
+    own[rows] = rows
+    return inherit(own, host.parent) if rows.size else own
 
 
 def _adopt(columns: Sequence[Int64Array], calls: Int64Array, operators: Int64Array) -> None:
@@ -79,7 +80,8 @@ def _adopt(columns: Sequence[Int64Array], calls: Int64Array, operators: Int64Arr
         column[calls] = np.where(column[calls] < 0, column[operators], column[calls])
 
 
-def _through_launch(column: Int64Array, launch: Int64Array) -> Int64Array:
-    """Device rows take the value of the call that launched them."""
-    value: Int64Array = np.where(launch >= 0, column[np.maximum(launch, 0)], column)
-    return value
+def _through_launch(columns: Sequence[Int64Array], launch: Int64Array) -> None:
+    """Device rows take the values of the call that launched them."""
+    rows = np.flatnonzero(launch >= 0)
+    for column in columns:
+        column[rows] = column[launch[rows]]

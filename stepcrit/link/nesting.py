@@ -7,19 +7,22 @@ an instant is the open event that started last, and the pieces tile the thread w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from stepcrit.kernels import COMPILED, chosen
-from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, order_of
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
 _NEVER = 2**63
 """After any end."""
+
+Room: TypeAlias = tuple[Int64Array, Int64Array, Int64Array]
+"""Columns for starts, ends and owners of pieces."""
 
 
 class Nesting(Struct, frozen=True, eq=False):
@@ -47,64 +50,91 @@ def nest(
         see_through: rows that own no time and hold nothing, though a thread extends over them: time that
             only they cover is untracked.
     """
-    solid = np.ones(len(events), np.bool_) if see_through is None else ~see_through
     lanes = events.lane if lane is None else lane
-    rows = rows[np.argsort(lanes[rows], kind="stable")]
-    parent = np.full(len(events), NONE, np.int64)
-    depth = np.zeros(len(events), np.int32)
-    swept: list[tuple[int, Sweep]] = []
-    bounds = np.flatnonzero(np.diff(lanes[rows])) + 1
-    for group in np.split(rows, bounds) if rows.size else ():
-        extent = int(events.start_ns[group].min()), int(events.end_ns[group].max())
-        inside = group[solid[group]]
-        found = sweep(events.start_ns[inside], events.end_ns[inside], extent)
-        parent[inside], depth[inside] = _at(inside, found.parent), found.depth
-        swept.append((int(lanes[group[0]]), replace(found, owner=_at(inside, found.owner))))
-    return Nesting(
-        parent, depth, _pieces(swept, len(events.lanes)), sum(one.crossing_count for _, one in swept)
-    )
+    rows = rows[order_of(lanes[rows])]
+    of_row = lanes[rows]
+    bounds = [0, *(np.flatnonzero(of_row[1:] != of_row[:-1]) + 1).tolist(), len(rows)]
+    solid = None if see_through is None or not see_through.any() else ~see_through
+    parent, depth = np.full(len(events), NONE, np.int64), np.zeros(len(events), np.int32)
+    tiles = _Tiles(2 * len(rows) + len(bounds), len(events.lanes))
+    crossing = 0
+    for low, high in pairwise(bounds) if rows.size else ():
+        group = rows[low:high]
+        extent = int(events.start_ns[group[0]]), int(events.end_ns[group].max())
+        inside = group if solid is None else group[solid[group]]
+        room = tiles.room(2 * len(inside) + 1)
+        count, crossed = sweep((events.start_ns, events.end_ns), inside, extent, (parent, depth), room)
+        tiles.take(count, int(of_row[low]))
+        crossing += crossed
+    return Nesting(parent, depth, tiles.pieces(), crossing)
 
 
-class Sweep(Struct, frozen=True, eq=False):
-    """What a sweep over one thread finds; ranges by their place.
+class _Tiles:
+    """Columns of pieces that are filled lane by lane."""
 
-    Attributes:
-        parent: the range around each, NONE where there is none.
-        depth: how many ranges are open around each.
-        start_ns, end_ns, owner: the pieces; owner NONE where nothing is open.
-        crossing_count: how many ranges end after the one around them.
+    def __init__(self, most: int, lane_count: int) -> None:
+        self._columns = [np.empty(most, np.int64) for _ in range(3)]
+        self._of_lane = np.zeros(lane_count, np.int64)
+        self._count = 0
+
+    def room(self, size: int) -> Room:
+        """Where the next lane's pieces go."""
+        start, end, owner = (column[self._count : self._count + size] for column in self._columns)
+        return start, end, owner
+
+    def take(self, count: int, lane: int) -> None:
+        """So many of them were filled."""
+        self._count += count
+        self._of_lane[lane] = count
+
+    def pieces(self) -> Pieces:
+        """All that were filled, in (lane, start) order because lanes come one after another."""
+        start, end, owner = (column[: self._count] for column in self._columns)
+        lane_ptr = np.concatenate(([0], np.cumsum(self._of_lane)))
+        lane = np.repeat(np.arange(len(self._of_lane), dtype=np.int32), self._of_lane)
+        return Pieces(lane, start, end, owner, lane_ptr)
+
+
+def sweep(
+    times: tuple[Int64Array, Int64Array],
+    rows: Int64Array,
+    extent: tuple[int, int],
+    around: tuple[Int64Array, Int32Array],
+    room: Room,
+) -> tuple[int, int]:
+    """Sweep one thread's ranges from one instant to another, with a stack.
+
+    Args:
+        times: starts and ends of all rows.
+        rows: the thread's ranges, sorted by (start, -end).
+        extent: the instants.
+        around: columns of all rows; of `rows` they get the parent, NONE where there is none, and the depth.
+        room: gets starts, ends and owners of pieces, NONE where nothing is open; twice as long as `rows`, and one.
+
+    Returns:
+        How many pieces there are, and how many ranges end after the one around them.
     """
-
-    parent: Int64Array
-    depth: Int64Array
-    start_ns: Int64Array
-    end_ns: Int64Array
-    owner: Int64Array
-    crossing_count: int
-
-
-def sweep(start_ns: Int64Array, end_ns: Int64Array, extent: tuple[int, int]) -> Sweep:
-    """Sweep one thread's ranges, sorted by (start, -end), from one instant to another, with a stack."""
     if chosen() != COMPILED:
-        return sweep_plainly(start_ns, end_ns, extent)
+        return sweep_plainly(times, rows, extent, around, room)
     from stepcrit.kernels import _nesting  # noqa: PLC0415 - where it is built
 
-    n = len(start_ns)
-    columns = [np.empty(size, np.int64) for size in (n, n, 2 * n + 1, 2 * n + 1, 2 * n + 1)]
-    count, crossing = _nesting.sweep(start_ns, end_ns, *extent, *columns)
-    parent, depth, start, end, owner = columns
-    return Sweep(parent, depth, start[:count].copy(), end[:count].copy(), owner[:count].copy(), crossing)
+    return _nesting.sweep(*times, rows, *extent, *around, *room)
 
 
-def sweep_plainly(start_ns: Int64Array, end_ns: Int64Array, extent: tuple[int, int]) -> Sweep:
+def sweep_plainly(
+    times: tuple[Int64Array, Int64Array],
+    rows: Int64Array,
+    extent: tuple[int, int],
+    around: tuple[Int64Array, Int32Array],
+    room: Room,
+) -> tuple[int, int]:
     """The same in Python: the definition."""
-    opened = [(_NEVER, NONE)]  # (end, place) by start; the bottom stays
+    opened = [(_NEVER, NONE)]  # (end, row) by start; the bottom stays
     now, until = extent
-    parent, depth, crossing = [], [], 0
-    tile_start, tile_end, tile_owner = list[int](), list[int](), list[int]()
-    places = range(len(start_ns) + 1)
-    starts, ends = [*start_ns.tolist(), until], [*end_ns.tolist(), until]
-    for place, start, end in zip(places, starts, ends, strict=True):
+    parents, depths, crossing = list[int](), list[int](), 0
+    tile_start, tile_end, tile_owner = pieces = list[int](), list[int](), list[int]()
+    starts, ends = ([*column[rows].tolist(), until] for column in times)
+    for row, start, end in zip([*rows.tolist(), NONE], starts, ends, strict=True):
         # Close what has ended, latest started first: the time up to each end is its owner's.
         while opened[-1][0] <= start:
             ended, owner = opened.pop()
@@ -119,43 +149,35 @@ def sweep_plainly(start_ns: Int64Array, end_ns: Int64Array, extent: tuple[int, i
             tile_end.append(start)
             tile_owner.append(top)
             now = start
-        parent.append(top)
-        depth.append(len(opened) - 1)
+        parents.append(top)
+        depths.append(len(opened) - 1)
         crossing += end > top_end
-        opened.append((end, place))
-    return Sweep(
-        np.array(parent[:-1], np.int64),
-        np.array(depth[:-1], np.int64),
-        np.array(tile_start, np.int64),
-        np.array(tile_end, np.int64),
-        np.array(tile_owner, np.int64),
-        crossing,
-    )
-
-
-def _at(rows: Int64Array, places: Int64Array) -> Int64Array:
-    """The rows at some places, NONE where there is no place."""
-    if not rows.size:
-        return places
-    return np.where(places >= 0, rows[np.maximum(places, 0)], NONE)
-
-
-def _pieces(swept: Sequence[tuple[int, Sweep]], lane_count: int) -> Pieces:
-    """Columns, already in (lane, start) order because lanes are swept one after another."""
-    none = np.empty(0, np.int64)
-    lanes = [np.full(len(one.start_ns), lane, np.int32) for lane, one in swept]
-    lane = np.concatenate([none.astype(np.int32), *lanes])
-    return Pieces(
-        lane,
-        np.concatenate([none, *(one.start_ns for _, one in swept)]),
-        np.concatenate([none, *(one.end_ns for _, one in swept)]),
-        np.concatenate([none, *(one.owner for _, one in swept)]),
-        np.searchsorted(lane, np.arange(lane_count + 1)).astype(np.int64),
-    )
+        opened.append((end, row))
+    parent, depth = around
+    parent[rows], depth[rows] = parents[:-1], depths[:-1]
+    for column, piece in zip(room, pieces, strict=True):
+        column[: len(piece)] = piece
+    return len(tile_start), crossing
 
 
 def inherit(own: Int64Array, parent: Int64Array) -> Int64Array:
     """Each row's own value, or else the nearest ancestor's; -1 where none has one.
+
+    Args:
+        own: values, below 0 where a row has none.
+        parent: of each row, an earlier one, or -1.
+    """
+    if chosen() != COMPILED:
+        return inherit_plainly(own, parent)
+    from stepcrit.kernels import _nesting  # noqa: PLC0415 - where it is built
+
+    value = own.copy()
+    _nesting.inherit(parent, value)
+    return value
+
+
+def inherit_plainly(own: Int64Array, parent: Int64Array) -> Int64Array:
+    """The same without a compiled kernel.
 
     Each empty row looks at its parent, then at the parent's parent, then twice as far up each time, so that
     the work is a few passes, however deep rows are nested.

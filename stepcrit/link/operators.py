@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepcrit.link.places import processes
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.arrays import NONE, Int64Array, among
 from stepcrit.model.events import EventKind, EventTable
 
 OUTSIDE_NS = 1_000
@@ -27,12 +27,13 @@ def adopted_calls(events: EventTable, op: Int64Array) -> tuple[Int64Array, Int64
         Rows of calls, and for each the latest operator of its process that has its external id and was
         running when the call began.
     """
-    ops = np.flatnonzero((events.kind == EventKind.CPU_OP) & (events.external_id >= 0))
-    ops = ops[np.lexsort((events.start_ns[ops], events.external_id[ops]))]
-    calls = np.flatnonzero((events.kind == EventKind.RUNTIME) & (op < 0) & (events.external_id >= 0))
-    calls = calls[np.isin(events.external_id[calls], events.external_id[ops])]
-    ops = ops[np.isin(events.external_id[ops], events.external_id[calls])]
-    calls = calls[np.lexsort((events.start_ns[calls], events.external_id[calls]))]
+    number = events.external_id
+    calls, ops = (np.flatnonzero(events.is_kind(kind)) for kind in (EventKind.RUNTIME, EventKind.CPU_OP))
+    calls = calls[(op[calls] < 0) & (number[calls] >= 0)]
+    ops = ops[among(number[ops], number[calls])]
+    calls = calls[among(number[calls], number[ops])]
+    # Rows come by their start.
+    ops, calls = (rows[np.argsort(number[rows], kind="stable")] for rows in (ops, calls))
     found = _running(events, ops, calls)
     return calls[found >= 0], found[found >= 0]
 

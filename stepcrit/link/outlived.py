@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from stepcrit.link.retable import with_times
-from stepcrit.model.arrays import NONE, BoolArray, Int64Array, distinct
+from stepcrit.model.arrays import NONE, Int64Array, distinct
 from stepcrit.model.events import EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
 from stepcrit.model.trace import RawTrace
@@ -29,7 +29,10 @@ def cut_outlived(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """End such rows with the earliest end of what was open around their start."""
     events = trace.events
     rows = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME))
-    end, long = events.end_ns.copy(), rows[_too_long(events, rows)]
+    long = _too_long(events, rows)
+    if not long.size:
+        return trace, ()
+    end = events.end_ns.copy()
     for lane in distinct(events.lane[long]).tolist():
         mine = rows[events.lane[rows] == lane]
         asked = long[events.lane[long] == lane]
@@ -45,15 +48,19 @@ def cut_outlived(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     return with_times(trace, events.start_ns, end), (found,)
 
 
-def _too_long(events: EventTable, rows: Int64Array) -> BoolArray:
-    """Rows much longer than is usual for their name, or the only ones of it."""
-    length, name = (events.end_ns - events.start_ns)[rows], events.name[rows]
+def _too_long(events: EventTable, rows: Int64Array) -> Int64Array:
+    """Of some rows those much longer than is usual for their name, or the only ones of it."""
+    long = events.end_ns[rows] - events.start_ns[rows] > OUTLIVES_NS
+    asked = np.zeros(len(events.names), np.bool_)
+    asked[events.name[rows[long]]] = True
+    rows = rows[asked[events.name[rows]]]  # what others usually take does not matter
+    length, name = events.end_ns[rows] - events.start_ns[rows], events.name[rows]
     order = np.lexsort((length, name))
     _, first, count = np.unique(name[order], return_index=True, return_counts=True)
     usual = np.repeat(length[order][first + (count - 1) // 2], count)
     longer = np.zeros(len(rows), np.bool_)
     longer[order] = (length[order] >= TIMES_USUAL * usual) | np.repeat(count == 1, count)
-    return longer & (length > OUTLIVES_NS)
+    return rows[longer & (length > OUTLIVES_NS)]
 
 
 def _bounds(events: EventTable, mine: Int64Array, asked: Int64Array, of_name: Int64Array) -> Int64Array:
@@ -82,8 +89,8 @@ def earliest_around(events: EventTable, mine: Int64Array, asked: Int64Array) -> 
     """
     starts, found = events.start_ns[asked], np.full(len(asked), NONE, np.int64)
     # Only what is open when one of them starts can be around one.
-    holds = np.searchsorted(starts, events.start_ns[mine]) < np.searchsorted(starts, events.end_ns[mine])
-    around = mine[holds]
+    next_start = np.append(starts, np.iinfo(np.int64).max)[np.searchsorted(starts, events.start_ns[mine])]
+    around = mine[next_start < events.end_ns[mine]]
     opened: list[int] = []
     rows, ends, nearest = around.tolist(), events.end_ns[around].tolist(), 0
     for i, (row, start) in enumerate(zip(asked.tolist(), starts.tolist(), strict=True)):

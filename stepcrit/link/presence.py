@@ -12,6 +12,7 @@ from stepcrit.model.arrays import distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 from stepcrit.model.links import Links
+from stepcrit.model.once import once
 from stepcrit.model.trace import RawTrace
 
 
@@ -71,6 +72,7 @@ _OPERATOR = re.compile(r"^aten::(_?cudnn|miopen)_(convolution|batch_norm|rnn|gri
 """Operators that exist on a device only. `aten::cudnn_is_acceptable` is asked on the CPU, too."""
 
 
+@once
 def presence(trace: RawTrace, links: Links) -> Presence:
     """What the trace holds of the device and of the host.
 
@@ -81,14 +83,15 @@ def presence(trace: RawTrace, links: Links) -> Presence:
     host = bool(events.is_kind(*HOST_KINDS).any())
     if events.is_kind(*DEVICE_KINDS).any():
         return Presence(Use.RECORDED, "", host)
-    calls = events.kind == EventKind.RUNTIME
-    launches = bool((calls & (links.work == WorkClass.LAUNCH)).any())
+    calls = events.is_kind(EventKind.RUNTIME)
+    launches = bool((calls & links.is_class(WorkClass.LAUNCH)).any())
     sign = "the trace has launches" if launches else device_sign(trace)
     if sign:
         return Presence(Use.NOT_RECORDED, sign, host)
     return Presence(Use.NOT_KNOWN if trace.meta.devices and not calls.any() else Use.NONE, "", host)
 
 
+@once
 def device_sign(trace: RawTrace) -> str:
     """What, besides launches, shows that a job does device work; "" where nothing does."""
     events = trace.events
@@ -100,7 +103,7 @@ def device_sign(trace: RawTrace) -> str:
         found = next((match for match in map(pattern.match, names) if match), None)
         if found:
             return words.format(found[0])
-    backends = () if (events.kind == EventKind.RUNTIME).any() else device_backends(trace.meta.backend)
+    backends = () if events.is_kind(EventKind.RUNTIME).any() else device_backends(trace.meta.backend)
     return f"the job's backend is {', '.join(backends)}" if backends else ""
 
 
@@ -114,10 +117,11 @@ def device_backends(backend: str) -> tuple[str, ...]:
     return tuple(sorted(parts)) if parts <= DEVICE_BACKENDS else ()
 
 
+@once
 def platform_of(trace: RawTrace) -> Platform:
     """Whose device it is: by calls, their categories, listed devices, and what else shows one."""
     events = trace.events
-    runtime, device = events.kind == EventKind.RUNTIME, events.is_kind(*DEVICE_KINDS)
+    runtime, device = events.is_kind(EventKind.RUNTIME), events.is_kind(*DEVICE_KINDS)
     calls = [events.names[i] for i in distinct(events.name[runtime]).tolist()]
     cats = [events.cats[i] for i in distinct(events.cat[runtime | device]).tolist()]
     listed, sign = [d.name for d in trace.meta.devices], device_sign(trace)

@@ -22,7 +22,7 @@ ROUNDING_NS = 1_000
 def cut_lost_returns(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     """End such frames with the earliest end of what was open around their start."""
     events = trace.events
-    python = np.flatnonzero(events.kind == EventKind.PYTHON)
+    python = np.flatnonzero(events.is_kind(EventKind.PYTHON))
     if not python.size:
         return trace, ()
     last = int(events.end_ns[python].max())

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.nesting import Nesting, inherit, nest, owner_at
-from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, distinct
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array, distinct
 from stepcrit.model.events import EventKind, EventTable
 from stepcrit.model.links import Pieces
 
@@ -46,9 +46,13 @@ def link_source(events: EventTable, host: Nesting) -> Source:
     around = _frame_around(events, frames) if frames else np.full(len(events), NONE, np.int64)
     user = np.full(len(events), NONE, np.int64)
     if frames:
-        inside, nesting = around >= 0, frames[0]
-        own = np.where(_rows_named(events, _is_user_frame), np.arange(len(events)), NONE)
-        user[inside] = inherit(own, nesting.parent)[around[inside]]
+        own, rows, inside = (
+            np.full(len(events), NONE),
+            _rows_named(events, _is_user_frame),
+            np.flatnonzero(around >= 0),
+        )
+        own[rows] = rows
+        user[inside] = inherit(own, frames[0].parent)[around[inside]]
     module, names, where = _modules(events, host, frames, around)
     return Source(user, module, names, where, frames[0].pieces if frames else None)
 
@@ -77,14 +81,13 @@ def _is_user_frame(name: str) -> bool:
     return bool(_FRAME.search(name)) and not _LIBRARY.search(name)
 
 
-def _rows_named(events: EventTable, test: Callable[[str], bool]) -> BoolArray:
+def _rows_named(events: EventTable, test: Callable[[str], bool]) -> Int64Array:
     """Python rows whose name passes a test, asked once per distinct name."""
-    python = events.kind == EventKind.PYTHON
+    python = np.flatnonzero(events.is_kind(EventKind.PYTHON))
     passes = np.zeros(len(events.names), np.bool_)
     for i in distinct(events.name[python]).tolist():
         passes[i] = test(events.names[i])
-    result: BoolArray = python & passes[events.name]
-    return result
+    return python[passes[events.name[python]]]
 
 
 def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
@@ -94,17 +97,18 @@ def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
     any other host row, is taken for the busiest thread's. A lane with a number of its own is another thread
     of Python (a progress bar's, say), whose frames hold nothing of what the busiest does.
     """
-    python = events.kind == EventKind.PYTHON
-    if not python.any():
+    python = np.flatnonzero(events.is_kind(EventKind.PYTHON))
+    if not python.size:
         return None
-    lane = events.lane.copy()
+    lane = events.lane
     host = distinct(events.lane[events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION)])
     of_python = distinct(lane[python])
     stray = of_python[~np.isin(of_python, host)]
-    ops = events.lane[events.kind == EventKind.CPU_OP]
+    ops = events.lane[events.is_kind(EventKind.CPU_OP)]
     if stray.size == 1 and ops.size and events.lanes[int(stray[0])].tid == "0":
-        lane[python & (lane == stray[0])] = np.bincount(ops).argmax()
-    return nest(events, np.flatnonzero(python), lane), lane
+        lane = lane.copy()
+        lane[python[lane[python] == stray[0]]] = np.bincount(ops).argmax()
+    return nest(events, python, lane), lane
 
 
 def _frame_around(events: EventTable, frames: tuple[Nesting, Int32Array]) -> Int64Array:
@@ -122,11 +126,12 @@ def _modules(
 ) -> tuple[Int32Array, tuple[str, ...], str]:
     """Module per host row from the best evidence the trace has."""
     if frames is not None:
-        is_module = _rows_named(events, lambda name: name.startswith("nn.Module: "))
-        if is_module.any():
-            own = np.where(is_module, events.name, NONE).astype(np.int64)
-            inherited = inherit(own, frames[0].parent)
-            module = np.where(around >= 0, inherited[np.maximum(around, 0)], NONE)
+        of_module = _rows_named(events, lambda name: name.startswith("nn.Module: "))
+        if of_module.size:
+            own, module = np.full(len(events), NONE), np.full(len(events), NONE)
+            own[of_module] = events.name[of_module]
+            inside = np.flatnonzero(around >= 0)
+            module[inside] = inherit(own, frames[0].parent)[around[inside]]
             return _compact(module, events.names, "nn.Module: ", "nn.Module frames")
     if (events.module >= 0).any():
         return _compact(events.module.astype(np.int64), events.modules, "", "Module Hierarchy")
@@ -135,13 +140,15 @@ def _modules(
 
 def _annotation_modules(events: EventTable, host: Nesting) -> tuple[Int32Array, tuple[str, ...], str]:
     """The innermost annotation of the user's own around each host row."""
-    annotation = events.kind == EventKind.ANNOTATION
+    annotation = np.flatnonzero(events.is_kind(EventKind.ANNOTATION))
     mine = np.zeros(len(events.names), np.bool_)
     for i in distinct(events.name[annotation]).tolist():
         mine[i] = not (_NOT_A_MODULE.match(events.names[i]) or BACKEND_RANGE.match(events.names[i]))
-    own = np.where(annotation & mine[events.name], events.name, NONE).astype(np.int64)
-    if (own < 0).all():
+    annotation = annotation[mine[events.name[annotation]]]
+    if not annotation.size:
         return np.full(len(events), NONE, np.int32), (), ""
+    own = np.full(len(events), NONE)
+    own[annotation] = events.name[annotation]
     return _compact(inherit(own, host.parent), events.names, "", "annotations")
 
 
@@ -149,7 +156,10 @@ def _compact(
     name: Int64Array, names: tuple[str, ...], prefix: str, where: str
 ) -> tuple[Int32Array, tuple[str, ...], str]:
     """Renumber the used names from 0."""
-    used, back = np.unique(name[name >= 0], return_inverse=True)
+    rows = np.flatnonzero(name >= 0)
+    used = distinct(name[rows])
+    number = np.zeros(int(used.max(initial=0)) + 1, np.int32)
+    number[used] = np.arange(len(used))
     module = np.full(len(name), NONE, np.int32)
-    module[name >= 0] = back
+    module[rows] = number[name[rows]]
     return module, tuple(names[i].removeprefix(prefix) for i in used.tolist()), where

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
+from stepcrit.model.arrays import middle_of
 from stepcrit.model.steps import Steady
 
 MAD_TO_SIGMA = 1.4826  # for normal noise
@@ -24,8 +24,8 @@ def steady_window(periods: Sequence[int]) -> Steady:
     2
     """
     later = sorted(periods[len(periods) // 2 :])
-    middle = median(later)
-    mad = median(abs(p - middle) for p in later)
+    middle = middle_of(later)
+    mad = middle_of(abs(p - middle) for p in later)
     spread = BAND_SIGMAS * MAD_TO_SIGMA * mad
     band = max(BAND_SHARE * middle, spread)
     first = None if spread > MAX_SPREAD * middle else _first_run(periods, middle, band)
@@ -33,7 +33,7 @@ def steady_window(periods: Sequence[int]) -> Steady:
     outliers = tuple(
         i for i, p in enumerate(periods) if first is not None and i >= first and abs(p - middle) > band
     )
-    return Steady(first, median(steady) if steady else None, middle, mad, band, outliers)
+    return Steady(first, middle_of(steady) if steady else None, middle, mad, band, outliers)
 
 
 def _first_run(periods: Sequence[int], middle: float, band: float) -> int | None:

@@ -11,8 +11,9 @@ import re
 import numpy as np
 
 from stepcrit.link.patterns import found_by
-from stepcrit.model.arrays import BoolArray
+from stepcrit.model.arrays import BoolArray, Int64Array, distinct
 from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.once import once
 
 PROFILER_STEP = re.compile(r"^ProfilerStep#?\s*\d+")
 
@@ -32,9 +33,20 @@ def rows_named(events: EventTable, pattern: str | re.Pattern[str]) -> BoolArray:
     Raises:
         UsageError: a user's pattern cannot be read, or takes too long.
     """
+    rows, names = _ranges(events)
+    named = np.zeros(len(events.names), np.bool_)
     if isinstance(pattern, str):
-        named = found_by(events.names, pattern)
+        named[:] = found_by(events.names, pattern)
     else:
-        named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
-    rows: BoolArray = events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP)
-    return rows & named[events.name] if len(events) else rows
+        named[[i for i in names if pattern.search(events.names[i])]] = True
+    found = np.zeros(len(events), np.bool_)
+    if named.any():
+        found[rows] = named[events.name[rows]]
+    return found
+
+
+@once
+def _ranges(events: EventTable) -> tuple[Int64Array, list[int]]:
+    """Host ranges, and which names they have."""
+    rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP))
+    return rows, distinct(events.name[rows]).tolist()

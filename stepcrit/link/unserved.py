@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from stepcrit.intervals import ascending
 from stepcrit.link.places import processes
-from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.arrays import BoolArray, Int64Array, among, distinct
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 
 _KERNEL = re.compile(r"^(cu|hip|musa)\w*Launch\w*Kernel")
@@ -46,32 +46,32 @@ def launch_calls(events: EventTable, launch: Int64Array) -> LaunchCalls:
         events: the table.
         launch: from `link_launches`.
     """
-    runtime = events.kind == EventKind.RUNTIME
-    graph = runtime & _named(events, _GRAPH)
-    rows = np.flatnonzero(runtime & (graph | _named(events, _KERNEL)))
-    rows = rows[~_captured(events, rows)]
-    served = ascending(launch[launch >= 0])
+    calls = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
+    graph, kernel, begin, end = (_named(events, calls, which) for which in (_GRAPH, _KERNEL, _BEGIN, _END))
+    captured = _captured(events, calls, (calls[begin], calls[end]))
+    launching = (graph | kernel) & ~captured
+    rows, graph = calls[launching], graph[launching]
+    served = np.zeros(len(events), np.bool_)
+    served[launch[launch >= 0]] = True
     own = events.correlation[events.is_kind(*DEVICE_KINDS)]
     # A driver call inside the runtime call of its id launched the same work.
-    has = np.isin(rows, served) | np.isin(events.correlation[rows], own[own >= 0])
-    return LaunchCalls(rows, events.start_ns[rows], ~has, graph[rows])
+    has = served[rows] | among(events.correlation[rows], own[own >= 0])
+    return LaunchCalls(rows, events.start_ns[rows], ~has, graph)
 
 
-def _named(events: EventTable, pattern: re.Pattern[str]) -> BoolArray:
-    """Rows whose name matches."""
-    table = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
-    result: BoolArray = table[events.name] if len(events) else np.zeros(0, np.bool_)
-    return result
+def _named(events: EventTable, rows: Int64Array, pattern: re.Pattern[str]) -> BoolArray:
+    """Which of some rows have a name that matches; asked once per distinct name."""
+    named = np.zeros(len(events.names), np.bool_)
+    named[[i for i in distinct(events.name[rows]).tolist() if pattern.search(events.names[i])]] = True
+    return named[events.name[rows]]
 
 
-def _captured(events: EventTable, rows: Int64Array) -> BoolArray:
+def _captured(events: EventTable, rows: Int64Array, marks: tuple[Int64Array, Int64Array]) -> BoolArray:
     """Calls made while their process records a graph: they become nodes, and run when the graph is launched.
 
     A capture that began before the recording, or ends after it, reaches to the recording's edge.
     """
-    runtime = events.kind == EventKind.RUNTIME
-    begins = np.flatnonzero(runtime & _named(events, _BEGIN))
-    ends = np.flatnonzero(runtime & _named(events, _END))
+    begins, ends = marks
     inside = np.zeros(len(rows), np.bool_)
     process = processes(events)
     for each in ascending(process[events.lane[np.concatenate((begins, ends))]]).tolist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,3 +46,28 @@ def distinct(codes: NDArray[np.signedinteger[Any]]) -> Int64Array:
     occurs = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)
     occurs[codes] = True
     return np.flatnonzero(occurs)
+
+
+def order_of(codes: Int32Array) -> Int64Array:
+    """Indexes in the order of codes that count from 0; of equal codes in their own order."""
+    if (codes[1:] >= codes[:-1]).all():
+        return np.arange(len(codes))
+    is_short = codes.max() < 2**16  # numpy has a radix sort for these
+    return np.argsort(codes.astype(np.uint16) if is_short else codes, kind="stable")
+
+
+def among(values: Int64Array, wanted: Int64Array) -> BoolArray:
+    """Which values occur in `wanted`: `numpy.isin`, which hashes where they spread widely, and takes 40 times as long."""
+    if not wanted.size:
+        return np.zeros(len(values), np.bool_)
+    ordered = np.sort(wanted)
+    place = np.searchsorted(ordered, values)
+    found: BoolArray = ordered[np.minimum(place, len(ordered) - 1)] == values
+    return found
+
+
+def middle_of(values: Iterable[float]) -> float:
+    """The middle value, or half of the sum of the middle two: `statistics.median`, whose module takes 5 ms to load."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

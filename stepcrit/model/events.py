@@ -82,7 +82,7 @@ class Lane(Struct, frozen=True):
         return f"thread {self.tid}"
 
 
-class EventTable(Struct, frozen=True, eq=False):
+class EventTable(Struct, frozen=True, eq=False, weakref=True):
     """Columns of equal length n, one row per event with a duration.
 
     Attributes:
@@ -133,9 +133,9 @@ class EventTable(Struct, frozen=True, eq=False):
 
     def is_kind(self, *kinds: EventKind) -> BoolArray:
         """A mask of the rows of any of `kinds`."""
-        found: BoolArray = self.kind == kinds[0]
+        found: BoolArray = self.kind == int(kinds[0])  # numpy takes an IntEnum for int64: ten times the work
         for kind in kinds[1:]:
-            found |= self.kind == kind
+            found |= self.kind == int(kind)
         return found
 
     def name_of(self, row: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array
-from stepcrit.model.classes import RulesUsed
+from stepcrit.model.arrays import BoolArray, Int8Array, Int32Array, Int64Array
+from stepcrit.model.classes import RulesUsed, WorkClass
 
 
 class Pieces(Struct, frozen=True, eq=False):
@@ -30,7 +30,7 @@ class Pieces(Struct, frozen=True, eq=False):
         return len(self.lane)
 
 
-class Links(Struct, frozen=True, eq=False):
+class Links(Struct, frozen=True, eq=False, weakref=True):
     """Per event row, unless said otherwise; -1 where there is none.
 
     Attributes:
@@ -69,3 +69,10 @@ class Links(Struct, frozen=True, eq=False):
     crossing_count: int
     module_source: str
     rules_used: RulesUsed
+
+    def is_class(self, *classes: WorkClass) -> BoolArray:
+        """A mask of the rows of any of `classes`."""
+        found: BoolArray = self.work == int(classes[0])  # as in EventTable.is_kind
+        for each in classes[1:]:
+            found |= self.work == int(each)
+        return found

@@ -191,7 +191,7 @@ class MemoryTable(Struct, frozen=True, eq=False):
     device: Int32Array
 
 
-class RawTrace(Struct, frozen=True, eq=False):
+class RawTrace(Struct, frozen=True, eq=False, weakref=True):
     """One file, read: what `ingest` hands to `link`.
 
     Attributes:

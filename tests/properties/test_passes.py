@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from stepcrit.graph.drag import painted
 from stepcrit.graph.runs import runs_of, starts_by_runs
 from stepcrit.graph.schedule import FAR, Lags, forward, forward_by_node, latest_by_node, latest_finish
 from stepcrit.kernels import _absent
-from stepcrit.link.nesting import sweep, sweep_plainly
+from stepcrit.link.nesting import inherit, inherit_plainly, sweep
 from stepcrit.model.arrays import Int64Array
 from tests.properties.passes import SHAPES, Drawn, Shape, drawn, graph_of
 from tests.properties.schedules import PROPERTY
@@ -200,17 +202,54 @@ ranges = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=40
 """(start, length): nested, crossing, touching, equal, empty."""
 
 
+def swept(spans: list[tuple[int, int]], kernels: str) -> list[Any]:
+    """All that a sweep over every second row finds, the columns as they are afterwards."""
+    ordered = sorted(((a, a + n) for a, n in spans), key=lambda r: (r[0], -r[1]))
+    start, end = (np.array([row[i] for row in ordered], np.int64) for i in (0, 1))
+    extent = (min([a for a, _ in ordered], default=0) - 2, max([b for _, b in ordered], default=0) + 2)
+    rows = np.arange(0, len(ordered), 2)
+    around = np.full(len(ordered), -7), np.full(len(ordered), -7, np.int32)
+    room = tuple(np.full(2 * len(rows) + 1, -7) for _ in range(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPCRIT_KERNELS", kernels)
+        counts = sweep((start, end), rows, extent, around, room)  # type: ignore[arg-type]
+    return [counts, *(column.tolist() for column in (*around, *room))]
+
+
 @compiled
 @PROPERTY
 @given(ranges)
 def test_compiled_nesting_gives_what_the_sweep_gives(spans: list[tuple[int, int]]) -> None:
-    rows = sorted(((a, a + n) for a, n in spans), key=lambda r: (r[0], -r[1]))
-    start, end = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
-    extent = (min([a for a, _ in rows], default=0) - 2, max([b for _, b in rows], default=0) + 2)
+    assert swept(spans, "compiled") == swept(spans, "plain")
+
+
+@compiled
+@PROPERTY
+@given(st.lists(st.tuples(st.integers(-3, 30), st.integers(-2, 2)), max_size=40))
+def test_compiled_inheriting_gives_what_the_plain_form_gives(drawn_rows: list[tuple[int, int]]) -> None:
+    parent = np.array([min(p, i - 1) for i, (p, _) in enumerate(drawn_rows)], np.int64)
+    own = np.array([value for _, value in drawn_rows], np.int64)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEPCRIT_KERNELS", "compiled")
-        found = sweep(start, end, extent)
-    expected = sweep_plainly(start, end, extent)
-    for column in ("parent", "depth", "start_ns", "end_ns", "owner"):
-        assert getattr(found, column).tolist() == getattr(expected, column).tolist()
-    assert found.crossing_count == expected.crossing_count
+        found = inherit(own, parent)
+    assert found.tolist() == inherit_plainly(own, parent).tolist()
+
+
+@compiled
+@pytest.mark.parametrize("rows", [[0, 2], [-1], [2**40]])
+def test_rows_that_there_are_not_are_refused(rows: list[int]) -> None:
+    from stepcrit.kernels import _nesting  # noqa: PLC0415 - it is there
+
+    columns = [np.zeros(2, np.int64) for _ in range(3)]
+    room = [np.zeros(2 * len(rows) + 1, np.int64) for _ in range(3)]
+    with pytest.raises(IndexError):
+        _nesting.sweep(*columns[:2], np.array(rows), 0, 9, columns[2], np.zeros(2, np.int32), *room)
+
+
+@compiled
+@pytest.mark.parametrize("parent", [1, 2, 2**40])
+def test_a_parent_that_does_not_come_before_is_refused(parent: int) -> None:
+    from stepcrit.kernels import _nesting  # noqa: PLC0415 - it is there
+
+    with pytest.raises(IndexError):
+        _nesting.inherit(np.array([-1, parent]), np.array([-1, -1]))
