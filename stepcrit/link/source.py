@@ -20,9 +20,11 @@ from stepcrit.model.links import Pieces
 
 # Frames of the machinery around the user's code: builtins, torch itself, installed packages, the interpreter.
 _LIBRARY = re.compile(
-    r"^<|^nn\.Module|site-packages|dist-packages|(^|[/\\])torch[/\\]|lib[/\\]python|(^|[/\\])runpy\.py"
-    r"|(^|[/\\])(threading|contextlib|functools|multiprocessing|concurrent|importlib|selectors|asyncio)([/\\]|\.py)"
+    r"[/\\](torch[/\\]|runpy\.py"
+    r"|(threading|contextlib|functools|multiprocessing|concurrent|importlib|selectors|asyncio)([/\\]|\.py))"
+    r"|lib[/\\]python"
 )
+_INSTALLED = ("site-packages", "dist-packages")
 _FRAME = re.compile(r"\.py\(\d+\): ")
 _NOT_A_MODULE = re.compile(
     r"^(ProfilerStep#|Optimizer\.|enumerate\(DataLoader\)|PyTorch Profiler|Iteration Start"
@@ -78,7 +80,9 @@ def user_line(stack: str) -> str:
 
 
 def _is_user_frame(name: str) -> bool:
-    return bool(_FRAME.search(name)) and not _LIBRARY.search(name)
+    if ".py(" not in name or name.startswith(("<", "nn.Module")) or any(part in name for part in _INSTALLED):
+        return False
+    return bool(_FRAME.search(name)) and not _LIBRARY.search(f"/{name}")
 
 
 def _rows_named(events: EventTable, test: Callable[[str], bool]) -> Int64Array:
