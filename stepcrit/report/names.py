@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -44,6 +45,8 @@ _WRAPPER = re.compile(
     r"|kernel|Kernel2?|kentry)$"
 )
 _CARRIER = re.compile(r"elementwise|reduce_kernel|multi_tensor_apply|gpu_kernel")
+_BRACKET = re.compile(r"[<({\[)}\]]|(?<!-)>")  # the arrow's `>` closes nothing
+_CUTS = {at: re.compile(f"{at}|{_BRACKET.pattern}") for at in ("::", ",", " ")}
 _LITERAL = re.compile(r"^(true|false|nullptr|-?\d+(u?l{0,2})?|\([^()]*\)-?\d+)$")
 
 
@@ -96,6 +99,7 @@ def labels_in(sentence: Sentence, width: int) -> dict[str, str]:
     return dict(zip(raws, short_names(raws, width), strict=True))
 
 
+@lru_cache(maxsize=1024)  # one document tells of a name in several places
 def _readable(name: str) -> tuple[str, ...]:
     """Short forms before they are cut to a width, the fullest first."""
     text = safe_text(name[:_LONGEST])
@@ -205,10 +209,10 @@ def _arguments(part: str) -> tuple[str, ...]:
 def _until_close(text: str, start: int) -> str:
     """What is between the bracket at `start` and the one that closes it, or the end."""
     depth = 0
-    for i in range(start, len(text)):
-        depth += _step(text, i)
+    for found in _BRACKET.finditer(text, start):
+        depth += _step(found[0])
         if depth == 0:
-            return text[start + 1 : i]
+            return text[start + 1 : found.start()]
     return text[start + 1 :]
 
 
@@ -225,23 +229,19 @@ def _last_word(text: str) -> str:
 
 def _split(text: str, at: str) -> list[str]:
     """Split where no bracket is open."""
-    parts, depth, start, i = [], 0, 0, 0
-    while i < len(text):
-        depth += _step(text, i)
-        if depth <= 0 and text.startswith(at, i):
-            parts.append(text[start:i])
-            i += len(at)
-            start = i
-        else:
-            i += 1
+    parts, depth, start = [], 0, 0
+    for found in _CUTS[at].finditer(text):
+        if found[0] != at:
+            depth += _step(found[0])
+        elif depth <= 0:
+            parts.append(text[start : found.start()])
+            start = found.end()
     return [*parts, text[start:]]
 
 
-def _step(text: str, i: int) -> int:
-    """How a character changes the depth; the arrow's `>` closes nothing."""
-    if text[i] in "<({[":
-        return 1
-    return -1 if text[i] in ">)}]" and not (text[i] == ">" and text[i - 1 : i] == "-") else 0
+def _step(bracket: str) -> int:
+    """How a bracket changes the depth."""
+    return 1 if bracket in "<({[" else -1
 
 
 def _demangled(text: str) -> str:
