@@ -8,12 +8,12 @@ import numpy as np
 
 from stepcrit.link.classify import INPUT, OPTIMIZER_STEP, Around, classify
 from stepcrit.link.launches import link_launches
-from stepcrit.link.nesting import Nesting, inherit, nest
+from stepcrit.link.nesting import Nesting, inherit_from, nest
 from stepcrit.link.operators import adopted_calls
 from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.source import link_source
 from stepcrit.link.stepmarks import rows_named, step_marks
-from stepcrit.model.arrays import NONE, BoolArray, Int64Array, freeze
+from stepcrit.model.arrays import BoolArray, Int64Array, freeze
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.trace import RawTrace
@@ -69,9 +69,7 @@ def _issued(events: EventTable, launch: Int64Array) -> tuple[Int64Array, Int64Ar
 def _around(wanted: BoolArray, host: Nesting) -> Int64Array:
     """For each host row the nearest of the wanted ones around it, itself included."""
     rows = np.flatnonzero(wanted)
-    own = np.full(len(wanted), NONE, np.int64)
-    own[rows] = rows
-    return inherit(own, host.parent) if rows.size else own
+    return inherit_from(rows, rows, host.parent)
 
 
 def _adopt(columns: Sequence[Int64Array], calls: Int64Array, operators: Int64Array) -> None:

@@ -8,10 +8,11 @@ an instant is the open event that started last, and the pieces tile the thread w
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from stepcrit.kernels import COMPILED, chosen
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, order_of
@@ -167,11 +168,22 @@ def inherit(own: Int64Array, parent: Int64Array) -> Int64Array:
         own: values, below 0 where a row has none.
         parent: of each row, an earlier one, or -1.
     """
+    return _inherited(own.copy(), parent)
+
+
+def inherit_from(rows: Int64Array, values: NDArray[np.integer[Any]], parent: Int64Array) -> Int64Array:
+    """The same where only some rows have a value of their own."""
+    own = np.full(len(parent), NONE, np.int64)
+    own[rows] = values
+    return _inherited(own, parent) if len(rows) else own
+
+
+def _inherited(value: Int64Array, parent: Int64Array) -> Int64Array:
+    """What rows inherit, in place of their own values where a compiled kernel does it."""
     if chosen() != COMPILED:
-        return inherit_plainly(own, parent)
+        return inherit_plainly(value, parent)
     from stepcrit.kernels import _nesting  # noqa: PLC0415 - where it is built
 
-    value = own.copy()
     _nesting.inherit(parent, value)
     return value
 

@@ -13,9 +13,9 @@ import numpy as np
 from msgspec import Struct
 
 from stepcrit.link.backends import BACKEND_RANGE
-from stepcrit.link.nesting import Nesting, inherit, nest, owner_at
+from stepcrit.link.nesting import Nesting, inherit_from, nest, owner_at
 from stepcrit.model.arrays import NONE, Int32Array, Int64Array, distinct
-from stepcrit.model.events import EventKind, EventTable
+from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Pieces
 
 # Frames of the machinery around the user's code: builtins, torch itself, installed packages, the interpreter.
@@ -44,19 +44,27 @@ class Source(Struct, frozen=True, eq=False):
 
 def link_source(events: EventTable, host: Nesting) -> Source:
     """Attribute host rows to Python lines and modules. Device rows inherit later, from their launch."""
-    frames = _python_nesting(events)
-    around = _frame_around(events, frames) if frames else np.full(len(events), NONE, np.int64)
-    user = np.full(len(events), NONE, np.int64)
-    if frames:
-        own, rows, inside = (
-            np.full(len(events), NONE),
-            _rows_named(events, _is_user_frame),
-            np.flatnonzero(around >= 0),
-        )
-        own[rows] = rows
-        user[inside] = inherit(own, frames[0].parent)[around[inside]]
-    module, names, where = _modules(events, host, frames, around)
-    return Source(user, module, names, where, frames[0].pieces if frames else None)
+    frames = _python_frames(events)
+    module, names, where = _modules(events, host, frames)
+    if frames is None:
+        return Source(np.full(len(events), NONE, np.int64), module, names, where, None)
+    own = _rows_named(events, _is_user_frame)
+    return Source(frames.nearest(own, own), module, names, where, frames.nesting.pieces)
+
+
+class _Frames(Struct, frozen=True, eq=False):
+    """Python frames, nested, and host rows with a frame that is open at their start."""
+
+    nesting: Nesting
+    rows: Int64Array
+    around: Int64Array
+
+    def nearest(self, frames: Int64Array, values: Int64Array | Int32Array) -> Int64Array:
+        """For each host row the value of the nearest of some frames around it, NONE without one."""
+        parent = self.nesting.parent
+        column = np.full(len(parent), NONE, np.int64)
+        column[self.rows] = inherit_from(frames, values, parent)[self.around]
+        return column
 
 
 def frame_label(name: str) -> str:
@@ -94,48 +102,46 @@ def _rows_named(events: EventTable, test: Callable[[str], bool]) -> Int64Array:
     return python[passes[events.name[python]]]
 
 
-def _python_nesting(events: EventTable) -> tuple[Nesting, Int32Array] | None:
-    """Python frames nested on the thread they belong to, or None when there are none.
+def _python_frames(events: EventTable) -> _Frames | None:
+    """Python frames nested on the thread they belong to, or None when there are none."""
+    python, rows = (np.flatnonzero(events.is_kind(*kinds)) for kinds in ((EventKind.PYTHON,), HOST_KINDS))
+    if not python.size:
+        return None
+    of_row, around = events.lane[rows], np.full(len(rows), NONE, np.int64)
+    threads = distinct(of_row)
+    nesting = nest(events, python, _lanes_of(events, python, threads))
+    for lane in threads.tolist():
+        mine = of_row == lane
+        around[mine] = owner_at(nesting.pieces, lane, events.start_ns[rows[mine]])
+    inside = around >= 0
+    return _Frames(nesting, rows[inside], around[inside])
+
+
+def _lanes_of(events: EventTable, python: Int64Array, threads: Int64Array) -> Int32Array:
+    """The lane of each row, of Python frames that of their thread.
 
     Some builds put frames of the main thread on thread 0, which no thread is called: such a lane, without
     any other host row, is taken for the busiest thread's. A lane with a number of its own is another thread
     of Python (a progress bar's, say), whose frames hold nothing of what the busiest does.
     """
-    python = np.flatnonzero(events.is_kind(EventKind.PYTHON))
-    if not python.size:
-        return None
-    lane = events.lane
-    host = distinct(events.lane[events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION)])
-    of_python = distinct(lane[python])
-    stray = of_python[~np.isin(of_python, host)]
+    of_python = distinct(events.lane[python])
+    stray = of_python[~np.isin(of_python, threads)]
     ops = events.lane[events.is_kind(EventKind.CPU_OP)]
-    if stray.size == 1 and ops.size and events.lanes[int(stray[0])].tid == "0":
-        lane = lane.copy()
-        lane[python[lane[python] == stray[0]]] = np.bincount(ops).argmax()
-    return nest(events, python, lane), lane
-
-
-def _frame_around(events: EventTable, frames: tuple[Nesting, Int32Array]) -> Int64Array:
-    """The innermost Python frame open at the start of each host row."""
-    around = np.full(len(events), NONE, np.int64)
-    rows = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME, EventKind.ANNOTATION))
-    for lane in distinct(events.lane[rows]).tolist():
-        mine = rows[events.lane[rows] == lane]
-        around[mine] = owner_at(frames[0].pieces, lane, events.start_ns[mine])
-    return around
+    if stray.size != 1 or not ops.size or events.lanes[int(stray[0])].tid != "0":
+        return events.lane
+    lane = events.lane.copy()
+    lane[python[lane[python] == stray[0]]] = np.bincount(ops).argmax()
+    return lane
 
 
 def _modules(
-    events: EventTable, host: Nesting, frames: tuple[Nesting, Int32Array] | None, around: Int64Array
+    events: EventTable, host: Nesting, frames: _Frames | None
 ) -> tuple[Int32Array, tuple[str, ...], str]:
     """Module per host row from the best evidence the trace has."""
     if frames is not None:
         of_module = _rows_named(events, lambda name: name.startswith("nn.Module: "))
         if of_module.size:
-            own, module = np.full(len(events), NONE), np.full(len(events), NONE)
-            own[of_module] = events.name[of_module]
-            inside = np.flatnonzero(around >= 0)
-            module[inside] = inherit(own, frames[0].parent)[around[inside]]
+            module = frames.nearest(of_module, events.name[of_module])
             return _compact(module, events.names, "nn.Module: ", "nn.Module frames")
     if (events.module >= 0).any():
         return _compact(events.module.astype(np.int64), events.modules, "", "Module Hierarchy")
@@ -151,9 +157,8 @@ def _annotation_modules(events: EventTable, host: Nesting) -> tuple[Int32Array, 
     annotation = annotation[mine[events.name[annotation]]]
     if not annotation.size:
         return np.full(len(events), NONE, np.int32), (), ""
-    own = np.full(len(events), NONE)
-    own[annotation] = events.name[annotation]
-    return _compact(inherit(own, host.parent), events.names, "", "annotations")
+    module = inherit_from(annotation, events.name[annotation], host.parent)
+    return _compact(module, events.names, "", "annotations")
 
 
 def _compact(
