@@ -133,6 +133,10 @@ def _scan_cut(scanner: Any, text: bytes, dice: Random) -> None:
         ]
         if len({found is None for found in results}) > 1:
             raise AssertionError("what lies behind the end changes the answer")
+        if dice.random() < 0.5:
+            scanner.keep(dice.randint(0, 1 << 40))
+        if dice.random() < 0.1:
+            _ = [bytes(column) for column in scanner.take().values()]
     end = text.rfind(b"]", start)
     scanner.scan(text[start : max(end, start)], 0, max(end, start) - start, _told)
 

@@ -81,14 +81,19 @@ class ColumnStore:
         self._loose_rows += len(next(iter(columns.values())))
         if self._loose_rows >= _BLOCK_ROWS:
             for name, pieces in self._pieces.items():
-                self._blocks.setdefault(name, []).append(np.concatenate(pieces))
+                self._blocks.setdefault(name, []).append(_joined(pieces))
                 pieces.clear()
             self._loose_rows = 0
 
     def take(self, name: str, dtype: type[np.generic] = np.int64) -> np.ndarray[Any, Any]:
         """Join one column and forget its pieces."""
         parts = self._blocks.pop(name, []) + self._pieces.pop(name, [])
-        return np.concatenate(parts) if parts else np.zeros(0, dtype)
+        return _joined(parts) if parts else np.zeros(0, dtype)
+
+
+def _joined(parts: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Pieces as one; a single one is not copied."""
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def int64_column(values: Sequence[int | str], report: Callable[[int], None] | None = None) -> Int64Array:

@@ -151,6 +151,9 @@ class RowCollector:
                 taker([found[place] for place in places], np.array(places, np.int64) + self.count)
         self.count += len(events)
 
+    def finish(self) -> None:
+        """Have all that was taken in the columns."""
+
     def _take_rows(self, events: list[Event], order: Int64Array) -> None:
         """Rows with a duration: X, and B until its E is found."""
         start, has_start = self._times(events)

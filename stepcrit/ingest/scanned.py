@@ -2,7 +2,8 @@
 
 What the scanner does not know for sure it gives back, a piece of text at a time, and the plain reader decodes that
 piece. Words that it meets are numbered by it and told here once, as they stand in the file; what a word is (escapes,
-cuts, limits) the plain reader's own interners say.
+cuts, limits) the plain reader's own interners say. Columns grow in the scanner until the plain reader has rows to
+add, or all is read: moving them a piece of text at a time took as long as a third of scanning.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from stepcrit import kernels
 from stepcrit.ingest.arguments import SAYS_NOTHING, unusable
-from stepcrit.ingest.columns import ColumnStore, Interner, label
+from stepcrit.ingest.columns import Interner, label
 from stepcrit.ingest.dialect import DATED_TEXT
 from stepcrit.ingest.limits import Limits
 from stepcrit.ingest.rows import Event, Label, RowCollector, RowDecoder
@@ -62,11 +63,11 @@ def readers(limits: Limits) -> tuple[RowDecoder, RowCollector]:
 
 
 class Scanned(Collection[Event]):
-    """The events of some text, as columns; they are decoded one by one only for who asks.
+    """The events of some text, whose columns wait in the scanner; they are decoded one by one only for who asks.
 
     Attributes:
         text: the text, of which `start` to `end` was scanned.
-        columns: by name.
+        columns: what is of this text alone, by name.
         counts: what else was met.
     """
 
@@ -92,7 +93,8 @@ class ScanningDecoder(RowDecoder):
     def __init__(self, new_scanner: Callable[[], _scan.Scanner]) -> None:
         super().__init__()
         self._new_scanner = new_scanner
-        self._scanner = new_scanner()
+        self.scanner = new_scanner()
+        self._full: list[dict[str, memoryview]] = []
         self._number_of: Callable[[int, bytes], int] = lambda _table, _word: 0
 
     def number_words(self, number_of: Callable[[int, bytes], int]) -> None:
@@ -101,14 +103,21 @@ class ScanningDecoder(RowDecoder):
 
     def many(self, text: bytes, start: int, end: int) -> Collection[Event]:
         """Scan a part of a text, or decode it as the plain reader does."""
-        if self._scanner.size() > _MOST_REMEMBERED:
-            self._scanner = self._new_scanner()
-        found = self._scanner.scan(text, start, end, self._number_of)
+        if self.scanner.size() > _MOST_REMEMBERED:
+            self._full.append(self.scanner.take())
+            self.scanner = self._new_scanner()
+        found = self.scanner.scan(text, start, end, self._number_of)
         if found is None:
             return super().many(text, start, end)
         scanned = Scanned(text, (start, end), found)
         self.dated.update(word for bit, word in enumerate(DATED_TEXT) if scanned.counts["dated"] >> bit & 1)
         return scanned
+
+    def columns(self) -> Iterator[dict[str, memoryview]]:
+        """All columns that were kept and not given yet, in the order of the file."""
+        full, self._full = self._full, []
+        yield from full
+        yield self.scanner.take()
 
 
 class ScanCollector(RowCollector):
@@ -116,6 +125,7 @@ class ScanCollector(RowCollector):
 
     def __init__(self, decoder: ScanningDecoder, name_chars: int) -> None:
         super().__init__(decoder, name_chars)
+        self._decoder = decoder
         self._numbering: dict[int, Callable[[bytes], int]] = {
             Table.CATS: lambda word: self.cats[_LABEL.decode(word)],
             Table.NAMES: lambda word: self.names[_LABEL.decode(word)],
@@ -131,17 +141,27 @@ class ScanCollector(RowCollector):
     def take(self, events: Collection[Event]) -> None:
         """Add the next events of the file."""
         if not isinstance(events, Scanned):
+            self.finish()
             super().take(events)
             return
         self.phases.update(_phases(events))
-        self._append(self.rows, "rows", events)
         self._count_losses(events)
         self._keep_arguments(events)
-        self._append(self.ends, "ends", events)
         self._number_flows(events)
-        self._append(self.flows, "flows", events)
-        self._append(self.memory, "memory", events)
+        self._decoder.scanner.keep(self.count)
         self.count += len(events)
+
+    def finish(self) -> None:
+        """Add the columns that wait in the scanner."""
+        for columns in self._decoder.columns():
+            for table in ("rows", "ends", "flows", "memory"):
+                found = {
+                    name.removeprefix(f"{table}."): _array(name, column)
+                    for name, column in columns.items()
+                    if name.startswith(f"{table}.")
+                }
+                if len(found["order"]):
+                    getattr(self, table).append(**found)
 
     def _count_losses(self, events: Scanned) -> None:
         """Count what could not be used as it is."""
@@ -161,20 +181,9 @@ class ScanCollector(RowCollector):
     def _number_flows(self, events: Scanned) -> None:
         """Number the flow arrows whose ids are not small numbers."""
         at, start, end = (_column(events, f"odd_ids.{name}").tolist() for name in ("at", "from", "to"))
-        if not at:
-            return
-        ids = _column(events, "flows.id").copy()
         for place, first, last in zip(at, start, end, strict=True):
-            ids[place] = self._flow_id(_LABEL.decode(events.text[first:last]) if first >= 0 else None)
-        events.columns["flows.id"] = ids.tobytes()
-
-    def _append(self, store: ColumnStore, table: str, events: Scanned) -> None:
-        """Add the columns of one table."""
-        if events.columns[f"{table}.order"]:
-            names = [name for name in events.columns if name.startswith(f"{table}.")]
-            columns = {name.partition(".")[2]: _column(events, name) for name in names}
-            columns["order"] = columns["order"] + self.count
-            store.append(**columns)
+            number = self._flow_id(_LABEL.decode(events.text[first:last]) if first >= 0 else None)
+            self._decoder.scanner.set_flow_id(place, number)
 
     def _keep_label(self, word: bytes) -> int:
         """Keep the name of a thread or a process."""
@@ -201,7 +210,12 @@ def _list_number(lists: Interner, word: bytes) -> int:
 
 def _column(events: Scanned, name: str) -> Any:
     """A column of a scan."""
-    return np.frombuffer(events.columns[name], _TYPES.get(name.partition(".")[2], np.int64))
+    return _array(name, events.columns[name])
+
+
+def _array(name: str, column: bytes | memoryview) -> Any:
+    """A column by its name: as it lies in memory."""
+    return np.frombuffer(column, _TYPES.get(name.partition(".")[2], np.int64))
 
 
 def _phases(events: Scanned) -> dict[str, int]:

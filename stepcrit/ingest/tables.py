@@ -88,6 +88,7 @@ def build_tables(collected: RowCollector, marked_ns: int | None = None) -> Table
     Returns:
         The tables, with read-only arrays.
     """
+    collected.finish()
     rows = {name: collected.rows.take(name, dtype) for name, dtype in _ROW_TYPES.items()}
     ends = {name: collected.ends.take(name, dtype) for name, dtype in _END_TYPES.items()}
     flows = {name: collected.flows.take(name, dtype) for name, dtype in _FLOW_TYPES.items()}

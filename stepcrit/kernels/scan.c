@@ -11,7 +11,7 @@
 #include "json_text.h"
 #include "words.h"
 
-enum { REVISION = 2 };
+enum { REVISION = 3 };
 
 static const int64_t NONE = -1;
 /* What stepcrit.ingest.times allows. */
@@ -35,8 +35,16 @@ typedef enum {
     COLUMN_COUNT,
 } ColumnId;
 
+/* What columns are of. Of the first kinds, all that is kept is handed out at the end; of the others, each scan's. */
+typedef enum {
+    ROWS, ENDS, FLOWS, MEMORY,
+    KEPT, ODD_IDS, MEMORY_CATS, METADATA,
+    KIND_OF_ROW_COUNT, LASTING_KINDS = KEPT,
+} KindOfRow;
+
 typedef struct {
     const char *name;
+    KindOfRow kind;
     unsigned char width;
     signed char table; /* of its words, or NO_TABLE */
 } ColumnForm;
@@ -44,27 +52,27 @@ typedef struct {
 enum { NO_TABLE = -1 };
 
 static const ColumnForm FORMS[COLUMN_COUNT] = {
-    {"rows.order", 8, NO_TABLE}, {"rows.start", 8, NO_TABLE}, {"rows.duration", 8, NO_TABLE},
-    {"rows.begins", 1, NO_TABLE}, {"rows.cat", 4, CATS}, {"rows.name", 4, NAMES}, {"rows.track", 4, TRACKS},
-    {"rows.stack", 4, STACKS}, {"rows.module", 4, MODULES}, {"rows.shapes", 4, SHAPES}, {"rows.dtypes", 4, DTYPES},
-    {"rows.correlation", 8, NO_TABLE}, {"rows.external_id", 8, NO_TABLE}, {"rows.python_id", 8, NO_TABLE},
-    {"rows.seq", 8, NO_TABLE}, {"rows.nbytes", 8, NO_TABLE}, {"rows.stream", 8, NO_TABLE},
-    {"rows.device", 8, NO_TABLE},
-    {"ends.order", 8, NO_TABLE}, {"ends.time", 8, NO_TABLE}, {"ends.track", 4, TRACKS},
-    {"flows.order", 8, NO_TABLE}, {"flows.time", 8, NO_TABLE}, {"flows.is_start", 1, NO_TABLE},
-    {"flows.cat", 4, CATS}, {"flows.id", 8, NO_TABLE}, {"flows.track", 4, TRACKS},
-    {"memory.order", 8, NO_TABLE}, {"memory.time", 8, NO_TABLE}, {"memory.nbytes", 8, NO_TABLE},
-    {"memory.allocated", 8, NO_TABLE}, {"memory.reserved", 8, NO_TABLE}, {"memory.device_type", 8, NO_TABLE},
-    {"memory.device", 8, NO_TABLE},
-    {"kept.order", 8, NO_TABLE}, {"kept.from", 8, NO_TABLE}, {"kept.to", 8, NO_TABLE},
-    {"odd_ids.at", 8, NO_TABLE}, {"odd_ids.from", 8, NO_TABLE}, {"odd_ids.to", 8, NO_TABLE},
-    {"memory_cats", 4, CATS}, {"labels", 4, LABELS},
+    {"rows.order", ROWS, 8, NO_TABLE}, {"rows.start", ROWS, 8, NO_TABLE}, {"rows.duration", ROWS, 8, NO_TABLE},
+    {"rows.begins", ROWS, 1, NO_TABLE}, {"rows.cat", ROWS, 4, CATS}, {"rows.name", ROWS, 4, NAMES},
+    {"rows.track", ROWS, 4, TRACKS}, {"rows.stack", ROWS, 4, STACKS}, {"rows.module", ROWS, 4, MODULES},
+    {"rows.shapes", ROWS, 4, SHAPES}, {"rows.dtypes", ROWS, 4, DTYPES}, {"rows.correlation", ROWS, 8, NO_TABLE},
+    {"rows.external_id", ROWS, 8, NO_TABLE}, {"rows.python_id", ROWS, 8, NO_TABLE}, {"rows.seq", ROWS, 8, NO_TABLE},
+    {"rows.nbytes", ROWS, 8, NO_TABLE}, {"rows.stream", ROWS, 8, NO_TABLE}, {"rows.device", ROWS, 8, NO_TABLE},
+    {"ends.order", ENDS, 8, NO_TABLE}, {"ends.time", ENDS, 8, NO_TABLE}, {"ends.track", ENDS, 4, TRACKS},
+    {"flows.order", FLOWS, 8, NO_TABLE}, {"flows.time", FLOWS, 8, NO_TABLE}, {"flows.is_start", FLOWS, 1, NO_TABLE},
+    {"flows.cat", FLOWS, 4, CATS}, {"flows.id", FLOWS, 8, NO_TABLE}, {"flows.track", FLOWS, 4, TRACKS},
+    {"memory.order", MEMORY, 8, NO_TABLE}, {"memory.time", MEMORY, 8, NO_TABLE}, {"memory.nbytes", MEMORY, 8, NO_TABLE},
+    {"memory.allocated", MEMORY, 8, NO_TABLE}, {"memory.reserved", MEMORY, 8, NO_TABLE},
+    {"memory.device_type", MEMORY, 8, NO_TABLE}, {"memory.device", MEMORY, 8, NO_TABLE},
+    {"kept.order", KEPT, 8, NO_TABLE}, {"kept.from", KEPT, 8, NO_TABLE}, {"kept.to", KEPT, 8, NO_TABLE},
+    {"odd_ids.at", ODD_IDS, 8, NO_TABLE}, {"odd_ids.from", ODD_IDS, 8, NO_TABLE}, {"odd_ids.to", ODD_IDS, 8, NO_TABLE},
+    {"memory_cats", MEMORY_CATS, 4, CATS}, {"labels", METADATA, 4, LABELS},
 };
 
+/* How many rows of a kind its columns hold: those before `kept` are of texts before the last one scanned. */
 typedef struct {
-    unsigned char *data;
-    size_t used, room; /* bytes */
-} Column;
+    size_t kept, count, room;
+} Rows;
 
 /* --- the arguments that are asked for -------------------------------------------------------- */
 
@@ -112,7 +120,8 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     Words tables[TABLE_COUNT];
-    Column columns[COLUMN_COUNT];
+    Rows rows[KIND_OF_ROW_COUNT];
+    unsigned char *columns[COLUMN_COUNT];
     int is_busy;
 } Scanner;
 
@@ -495,33 +504,47 @@ static Place event_value(Walk *walk, Place p, Event *event)
 
 /* --- from events to columns ------------------------------------------------------------------ */
 
-static int column_reserve(Column *column)
+/* Room for twice as many rows of a kind, or for the first ones. */
+static int grow(Scanner *into, KindOfRow kind)
 {
-    size_t room = column->room ? column->room * 2 : 1 << 12;
-    unsigned char *data = realloc(column->data, room);
-    if (data) {
-        column->data = data;
-        column->room = room;
+    size_t room = into->rows[kind].room ? into->rows[kind].room * 2 : 512;
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        if (FORMS[i].kind == kind) {
+            unsigned char *data = realloc(into->columns[i], room * FORMS[i].width);
+            if (!data) {
+                return 0; /* some columns have more room than they are told to have, which does no harm */
+            }
+            into->columns[i] = data;
+        }
     }
-    return data != NULL;
+    into->rows[kind].room = room;
+    return 1;
 }
 
-static inline int put(Scan *scan, ColumnId id, int64_t value)
+/* Begin a row: each column of its kind is to be put next. */
+static inline int begin(Scan *scan, KindOfRow kind)
 {
-    Column *column = &scan->into->columns[id];
-    unsigned char width = FORMS[id].width;
-    if (column->room - column->used < 8 && !column_reserve(column)) {
+    Rows *rows = &scan->into->rows[kind];
+    if (rows->count == rows->room && !grow(scan->into, kind)) {
         return 0;
     }
-    if (width == 8) {
-        memcpy(column->data + column->used, &value, 8);
-    } else if (width == 4) {
+    rows->count++;
+    return 1;
+}
+
+/* Put a value in the row that was begun last. */
+static inline int put(Scan *scan, ColumnId id, int64_t value)
+{
+    unsigned char *data = scan->into->columns[id];
+    size_t row = scan->into->rows[FORMS[id].kind].count - 1;
+    if (FORMS[id].width == 8) {
+        memcpy(data + row * 8, &value, 8);
+    } else if (FORMS[id].width == 4) {
         int32_t small = (int32_t)value;
-        memcpy(column->data + column->used, &small, 4);
+        memcpy(data + row * 4, &small, 4);
     } else {
-        column->data[column->used] = (unsigned char)value;
+        data[row] = (unsigned char)value;
     }
-    column->used += width;
     return 1;
 }
 
@@ -593,7 +616,7 @@ static int has_escape(Span span)
 
 static int put_kept(Scan *scan, Span arguments)
 {
-    return put(scan, KEPT_ORDER, scan->order) && put(scan, KEPT_FROM, arguments.from - scan->text)
+    return begin(scan, KEPT) && put(scan, KEPT_ORDER, scan->order) && put(scan, KEPT_FROM, arguments.from - scan->text)
            && put(scan, KEPT_TO, arguments.to - scan->text);
 }
 
@@ -626,7 +649,7 @@ static int take_row(Scan *scan, Event *event)
     scan->negative += duration < 0;
     shapes = of->texts[INPUT_DIMS - NUMBER_COUNT];
     shapes = shapes.from ? shapes : of->texts[OLD_INPUT_DIMS - NUMBER_COUNT];
-    return put(scan, ROW_ORDER, scan->order) && put(scan, ROW_START, event->start.value)
+    return begin(scan, ROWS) && put(scan, ROW_ORDER, scan->order) && put(scan, ROW_START, event->start.value)
            && put(scan, ROW_DURATION, duration < 0 ? 0 : duration) && put(scan, ROW_BEGINS, event->phase == 'B')
            && put_word(scan, ROW_CAT, CATS, event->cat) && put_word(scan, ROW_NAME, NAMES, event->name)
            && put_track(scan, ROW_TRACK, event)
@@ -643,7 +666,7 @@ static int is_usable(Number time)
 
 static int take_end(Scan *scan, const Event *event)
 {
-    return is_usable(event->start) && put(scan, END_ORDER, scan->order) && put(scan, END_TIME, event->start.value)
+    return is_usable(event->start) && begin(scan, ENDS) && put(scan, END_ORDER, scan->order) && put(scan, END_TIME, event->start.value)
            && put_track(scan, END_TRACK, event);
 }
 
@@ -656,14 +679,16 @@ static int put_id(Scan *scan, Span id)
             return put(scan, FLOW_ID, number.value);
         }
     }
-    return put(scan, ODD_ID_AT, (int64_t)(scan->into->columns[FLOW_ID].used / 8))
+    const Rows *flows = &scan->into->rows[FLOWS];
+    return begin(scan, ODD_IDS) && put(scan, ODD_ID_AT, (int64_t)(flows->count - 1 - flows->kept))
            && put(scan, ODD_ID_FROM, id.from ? id.from - scan->text : NONE)
            && put(scan, ODD_ID_TO, id.from ? id.to - scan->text : NONE) && put(scan, FLOW_ID, 0);
 }
 
 static int take_flow(Scan *scan, const Event *event)
 {
-    return is_usable(event->start) && put(scan, FLOW_ORDER, scan->order) && put(scan, FLOW_TIME, event->start.value)
+    return is_usable(event->start) && begin(scan, FLOWS) && put(scan, FLOW_ORDER, scan->order)
+           && put(scan, FLOW_TIME, event->start.value)
            && put(scan, FLOW_IS_START, event->phase == 's') && put_word(scan, FLOW_CAT, CATS, event->cat)
            && put_id(scan, event->id) && put_track(scan, FLOW_TRACK, event);
 }
@@ -678,13 +703,14 @@ static int take_instant(Scan *scan, const Event *event)
     if (!event->name.from || !IS(event->name, "\"[memory]\"")) {
         return 1;
     }
-    if (!is_usable(event->start) || !put_word(scan, MEMORY_CAT, CATS, event->cat)) {
+    if (!is_usable(event->start) || !begin(scan, MEMORY_CATS)
+        || !put_word(scan, MEMORY_CAT, CATS, event->cat)) {
         return 0;
     }
     if (!event->has_arguments || event->arguments.is_odd_memory || of[OLD_NBYTES].kind != NUMBER) {
         return 0;
     }
-    return put(scan, MEMORY_ORDER, scan->order) && put(scan, MEMORY_TIME, event->start.value)
+    return begin(scan, MEMORY) && put(scan, MEMORY_ORDER, scan->order) && put(scan, MEMORY_TIME, event->start.value)
            && put(scan, MEMORY_NBYTES, of[OLD_NBYTES].value) && put(scan, MEMORY_ALLOCATED, of[ALLOCATED].value)
            && put(scan, MEMORY_RESERVED, of[RESERVED].value) && put(scan, MEMORY_DEVICE_TYPE, of[DEVICE_TYPE].value)
            && put(scan, MEMORY_DEVICE, of[DEVICE_ID].value);
@@ -713,7 +739,7 @@ static int take_metadata(Scan *scan, const Event *event)
         return 0;
     }
     code = words_code(&scan->into->tables[LABELS], scan->scratch, size);
-    return code != NO_CODE && put(scan, LABEL, code);
+    return code != NO_CODE && begin(scan, METADATA) && put(scan, LABEL, code);
 }
 
 static int take(Scan *scan, Event *event)
@@ -740,9 +766,6 @@ static int scan_events(Scan *scan, Place p)
 {
     Walk *walk = &scan->walk;
     Event event;
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        scan->into->columns[i].used = 0;
-    }
     p = after_space(p, walk->end);
     while (p < walk->end) {
         p = event_value(walk, p, &event);
@@ -766,6 +789,60 @@ static int scan_events(Scan *scan, Place p)
 }
 
 /* --- the face to Python ---------------------------------------------------------------------- */
+
+/* Memory of a column that was handed out. It is moved here, and may be written to: nobody else has it. */
+typedef struct {
+    PyObject_HEAD
+    unsigned char *data;
+    size_t size;
+} Block;
+
+static PyObject *block_type; /* set when the module is loaded */
+
+static int block_buffer(Block *self, Py_buffer *view, int flags)
+{
+    return PyBuffer_FillInfo(view, (PyObject *)self, self->data, (Py_ssize_t)self->size, 0, flags);
+}
+
+static void block_dealloc(Block *self)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    free(self->data);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* Move a column's memory into a view of a new block; what has no rows is one byte that nobody sees. */
+static PyObject *view_of(unsigned char **data, size_t size)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)block_type, Py_tp_alloc);
+    unsigned char *shrunk = realloc(*data, size ? size : 1);
+    PyObject *view;
+    Block *block = shrunk ? (Block *)allocate((PyTypeObject *)block_type, 0) : NULL;
+    *data = shrunk ? shrunk : *data;
+    if (!block) {
+        return PyErr_NoMemory();
+    }
+    block->data = shrunk;
+    block->size = size;
+    *data = NULL;
+    view = PyMemoryView_FromObject((PyObject *)block);
+    Py_DECREF(block);
+    return view;
+}
+
+static PyType_Slot BLOCK_SLOTS[] = {
+    {Py_tp_doc, "A column's memory."},
+    {Py_tp_dealloc, (void *)block_dealloc},
+    {Py_bf_getbuffer, (void *)block_buffer},
+    {0, NULL},
+};
+
+static PyType_Spec BLOCK = {
+    "stepcrit.kernels._scan.Block", (int)sizeof(Block), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    BLOCK_SLOTS,
+};
 
 static void set_item(PyObject *dict, const char *key, PyObject *value, int *is_bad)
 {
@@ -797,11 +874,11 @@ static int ask(Words *words, int table, int32_t number, PyObject *tell)
 /* Put in a column of words what they are instead of their numbers here; counts those that are lost lists. */
 static int tell_words(Scan *scan, ColumnId id, PyObject *tell)
 {
-    Column *column = &scan->into->columns[id];
+    const Rows *rows = &scan->into->rows[FORMS[id].kind];
     int table = FORMS[id].table;
     Words *words = &scan->into->tables[table];
-    int32_t *codes = (int32_t *)(void *)column->data;
-    for (size_t i = 0; i < column->used / sizeof *codes; i++) {
+    int32_t *codes = (int32_t *)(void *)scan->into->columns[id];
+    for (size_t i = rows->kept; i < rows->count; i++) {
         int32_t told = words->entries[codes[i]].told;
         if (told == UNTOLD) {
             if (!ask(words, table, codes[i], tell)) {
@@ -818,7 +895,12 @@ static int tell_words(Scan *scan, ColumnId id, PyObject *tell)
     return 1;
 }
 
-/* What a scan found: a dict of columns (bytes) and counts. */
+static PyObject *bytes_of(const void *data, size_t size)
+{
+    return PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+}
+
+/* What a scan found, besides what lasts: a dict of columns (bytes) and counts. */
 static PyObject *found_of(Scan *scan, PyObject *tell)
 {
     PyObject *found = PyDict_New();
@@ -827,17 +909,16 @@ static PyObject *found_of(Scan *scan, PyObject *tell)
         is_bad = FORMS[i].table != NO_TABLE && !tell_words(scan, (ColumnId)i, tell);
     }
     for (int i = 0; i < COLUMN_COUNT && !is_bad; i++) {
-        Column *column = &scan->into->columns[i];
-        set_item(found, FORMS[i].name,
-                 PyBytes_FromStringAndSize((const char *)column->data, (Py_ssize_t)column->used), &is_bad);
+        if (FORMS[i].kind >= LASTING_KINDS) {
+            size_t size = scan->into->rows[FORMS[i].kind].count * FORMS[i].width;
+            set_item(found, FORMS[i].name, bytes_of(scan->into->columns[i], size), &is_bad);
+        }
     }
     if (!is_bad) {
-        set_item(found, "phases",
-                 PyBytes_FromStringAndSize((const char *)scan->phases, (Py_ssize_t)sizeof scan->phases), &is_bad);
+        set_item(found, "phases", bytes_of(scan->phases, sizeof scan->phases), &is_bad);
     }
     if (!is_bad) {
-        set_item(found, "lost", PyBytes_FromStringAndSize((const char *)scan->lost, (Py_ssize_t)sizeof scan->lost),
-                 &is_bad);
+        set_item(found, "lost", bytes_of(scan->lost, sizeof scan->lost), &is_bad);
     }
     if (!is_bad) {
         set_item(found, "count", PyLong_FromLongLong(scan->order), &is_bad);
@@ -854,6 +935,22 @@ static PyObject *found_of(Scan *scan, PyObject *tell)
     return found;
 }
 
+/* Forget the rows that were not kept. */
+static void forget(Scanner *self)
+{
+    for (int i = 0; i < KIND_OF_ROW_COUNT; i++) {
+        self->rows[i].count = self->rows[i].kept;
+    }
+}
+
+static int is_free(const Scanner *self)
+{
+    if (self->is_busy) {
+        PyErr_SetString(PyExc_RuntimeError, "a scanner serves one thread at a time");
+    }
+    return !self->is_busy;
+}
+
 static PyObject *scanner_scan(Scanner *self, PyObject *args)
 {
     PyObject *text, *tell, *found;
@@ -867,8 +964,7 @@ static PyObject *scanner_scan(Scanner *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "no such part of the text");
         return NULL;
     }
-    if (self->is_busy) {
-        PyErr_SetString(PyExc_RuntimeError, "a scanner serves one thread at a time");
+    if (!is_free(self)) {
         return NULL;
     }
     scan = calloc(1, sizeof *scan);
@@ -879,6 +975,7 @@ static PyObject *scanner_scan(Scanner *self, PyObject *args)
     scan->walk.end = scan->text + to;
     scan->into = self;
     self->is_busy = 1;
+    forget(self);
     Py_BEGIN_ALLOW_THREADS
     is_plain = scan_events(scan, scan->text + from);
     Py_END_ALLOW_THREADS
@@ -888,9 +985,74 @@ static PyObject *scanner_scan(Scanner *self, PyObject *args)
         found = Py_None;
         Py_INCREF(found);
     }
+    if (!is_plain || !found) {
+        forget(self);
+    }
     self->is_busy = 0;
     free(scan);
     return found;
+}
+
+/* Keep the rows of the text scanned last, now that it is known which event of the file its first one is. */
+static PyObject *scanner_keep(Scanner *self, PyObject *args)
+{
+    static const ColumnId orders[LASTING_KINDS] = {ROW_ORDER, END_ORDER, FLOW_ORDER, MEMORY_ORDER};
+    long long first;
+    if (!PyArg_ParseTuple(args, "L", &first) || !is_free(self)) {
+        return NULL;
+    }
+    for (int kind = 0; kind < LASTING_KINDS; kind++) {
+        Rows *rows = &self->rows[kind];
+        int64_t *order = (int64_t *)(void *)self->columns[orders[kind]];
+        for (size_t i = rows->kept; i < rows->count; i++) {
+            order[i] += first;
+        }
+        rows->kept = rows->count;
+    }
+    Py_RETURN_NONE;
+}
+
+/* Set what the plain reader says that an id is, of a flow arrow of the text scanned last. */
+static PyObject *scanner_set_flow_id(Scanner *self, PyObject *args)
+{
+    const Rows *flows = &self->rows[FLOWS];
+    Py_ssize_t at;
+    long long id;
+    if (!PyArg_ParseTuple(args, "nL", &at, &id) || !is_free(self)) {
+        return NULL;
+    }
+    if (at < 0 || (size_t)at >= flows->count - flows->kept) {
+        PyErr_SetString(PyExc_IndexError, "no such flow arrow");
+        return NULL;
+    }
+    ((int64_t *)(void *)self->columns[FLOW_ID])[flows->kept + (size_t)at] = id;
+    Py_RETURN_NONE;
+}
+
+/* Hand out all rows that were kept, and begin anew with none. */
+static PyObject *scanner_take(Scanner *self, PyObject *unused)
+{
+    PyObject *taken;
+    int is_bad = 0;
+    (void)unused;
+    if (!is_free(self)) {
+        return NULL;
+    }
+    taken = PyDict_New();
+    is_bad = !taken;
+    for (int i = 0; i < COLUMN_COUNT && !is_bad; i++) {
+        if (FORMS[i].kind < LASTING_KINDS) {
+            size_t size = self->rows[FORMS[i].kind].kept * FORMS[i].width;
+            set_item(taken, FORMS[i].name, view_of(&self->columns[i], size), &is_bad);
+        }
+    }
+    for (int kind = 0; kind < LASTING_KINDS; kind++) {
+        self->rows[kind] = (Rows){0, 0, 0};
+    }
+    if (is_bad) {
+        Py_CLEAR(taken);
+    }
+    return taken;
 }
 
 static PyObject *scanner_size(Scanner *self, PyObject *unused)
@@ -938,7 +1100,7 @@ static void scanner_dealloc(Scanner *self)
         words_free(&self->tables[i]);
     }
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        free(self->columns[i].data);
+        free(self->columns[i]);
     }
     release(self);
     Py_DECREF(type);
@@ -946,8 +1108,14 @@ static void scanner_dealloc(Scanner *self)
 
 static PyMethodDef SCANNER_METHODS[] = {
     {"scan", (PyCFunction)(void (*)(void))scanner_scan, METH_VARARGS,
-     "scan(text, start, end, tell): columns of the events there, or None where they are not plain.\n\n"
+     "scan(text, start, end, tell): what is there of events, or None where they are not plain.\n\n"
      "tell(table, text) says which number a word has in the columns; it is asked once a word."},
+    {"keep", (PyCFunction)(void (*)(void))scanner_keep, METH_VARARGS,
+     "keep(first): keep the rows scanned last, whose first event has that place in the file."},
+    {"set_flow_id", (PyCFunction)(void (*)(void))scanner_set_flow_id, METH_VARARGS,
+     "set_flow_id(at, id): the id of a flow arrow scanned last, where it is no number of 64 bits."},
+    {"take", (PyCFunction)(void (*)(void))scanner_take, METH_NOARGS,
+     "The columns of all rows kept, by name; then there are none."},
     {"size", (PyCFunction)(void (*)(void))scanner_size, METH_NOARGS, "Bytes that the tables of words take."},
     {NULL, NULL, 0, NULL},
 };
@@ -972,7 +1140,8 @@ PyMODINIT_FUNC PyInit__scan(void)
 {
     PyObject *module = PyModule_Create(&MODULE_FORM);
     PyObject *scanner = module ? PyType_FromSpec(&SCANNER) : NULL;
-    if (!scanner || PyModule_AddObjectRef(module, "Scanner", scanner) < 0
+    block_type = scanner ? PyType_FromSpec(&BLOCK) : NULL;
+    if (!block_type || PyModule_AddObjectRef(module, "Scanner", scanner) < 0
         || PyModule_AddIntConstant(module, "REVISION", REVISION) < 0) {
         Py_CLEAR(module);
     }
