@@ -1,4 +1,4 @@
-"""Unpacking runs ahead of reading, in a thread of its own: both let go of Python's lock while they work.
+"""Reading the file, hashing and unpacking run ahead in a thread of their own: all let go of Python's lock meanwhile.
 
 What the thread meets (damage, errors, how far it has read) comes with the text it was met in, so that nothing
 depends on how far ahead it is.
@@ -24,7 +24,7 @@ class Piece(Struct, frozen=True):
 
     Attributes:
         text: none means the end.
-        log: damage of the compressed stream.
+        log: damage of the compressed stream, if it is one.
         input_bytes: how much of the input had been read then.
         error: raised instead, or None.
     """

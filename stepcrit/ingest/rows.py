@@ -77,7 +77,7 @@ class RowDecoder:
         """
         text = b"".join((b"[", memoryview(text)[start:end], b"]"))
         events = self._many.decode(text)
-        self.dated.update(word for word in DATED_TEXT if word not in self.dated and word in text)
+        self._note_dated(text)
         return events
 
     def one(self, text: bytes) -> Event:
@@ -87,7 +87,8 @@ class RowDecoder:
             msgspec.DecodeError: `text` is not JSON.
         """
         try:
-            return self._one.decode(text)
+            event = self._one.decode(text)
+            self._note_dated(text)
         except RecursionError:
             self.dropped["arguments nested too deeply, cut"] += 1
             return self.one(without_depth(text, MAX_DEPTH))
@@ -97,6 +98,11 @@ class RowDecoder:
             is_object = text[:1] == b"{"
             self.dropped["fields of an unusable type" if is_object else "not a JSON object"] += 1
             return Event()
+        return event
+
+    def _note_dated(self, text: bytes) -> None:
+        """Note what dates the writer."""
+        self.dated.update(word for word in DATED_TEXT if word not in self.dated and word in text)
 
 
 class RowCollector:

@@ -27,7 +27,10 @@ of a writer, as a FIFO can."""
 
 
 _PIECE_BYTES = 1 << 20
-"""Text unpacked at a time in a thread."""
+"""Text read or unpacked at a time in a thread."""
+
+_WORTH_A_THREAD = 8 << 20
+"""A file that is not packed is read and hashed in a thread if it is larger: for a smaller one, starting it takes longer."""
 
 _NO_OTHERS: tuple[tuple[str, str], ...] = ()
 
@@ -57,7 +60,6 @@ class Source:
         self._first = b"" if frames else head
         self._frames = frames
         self._ahead: Ahead | None = None
-        self._waiting = b""
         self._is_over = False
         self._reached = 0
         self._text_bytes = 0
@@ -110,32 +112,38 @@ class Source:
     def _text(self, size: int) -> bytes:
         """Read from the file, or from what unpacks it."""
         if self._ahead:
-            return self._from_ahead(self._ahead, size)
+            return self._from_ahead(self._ahead)
         block = self._frames.read(size) if self._frames else self._tally.read(size)
         self._reached = self._tally.count
         return block
 
-    def unpack_ahead(self) -> None:
-        """Unpack in a thread of its own, which `close` ends. Not for pipes: they may keep it waiting."""
-        if self._frames and not self._ahead:
+    def read_ahead(self, size: int) -> None:
+        """Read and unpack in a thread of its own, which `close` ends. Not for pipes: they may keep it waiting.
+
+        Args:
+            size: of the file.
+        """
+        if self._frames or size > _WORTH_A_THREAD:
             with suppress(RuntimeError):  # the system gives no more threads
                 self._ahead = Ahead(partial(self._piece, self._frames))
 
-    def _piece(self, frames: Frames) -> Piece:
-        """Unpack some text, in the thread."""
-        frames.log = DamageLog()
-        text = frames.read(_PIECE_BYTES)
-        return Piece(text, frames.log, self._tally.count)
+    def _piece(self, frames: Frames | None) -> Piece:
+        """Read or unpack some text, in the thread."""
+        log = DamageLog()
+        if frames:
+            frames.log = log
+        text = (frames or self._tally).read(_PIECE_BYTES)
+        return Piece(text, log, self._tally.count)
 
-    def _from_ahead(self, ahead: Ahead, size: int) -> bytes:
-        """Take text from the thread."""
-        if not self._waiting and not self._is_over:
-            piece = ahead.next()
-            self.log.merge(piece.log)
-            self._waiting, self._reached = piece.text, piece.input_bytes
-            self._is_over = not piece.text
-        block, self._waiting = self._waiting[:size], self._waiting[size:]
-        return block
+    def _from_ahead(self, ahead: Ahead) -> bytes:
+        """Take text from the thread: a piece as it is, as cutting it to size would copy it."""
+        if self._is_over:
+            return b""
+        piece = ahead.next()
+        self.log.merge(piece.log)
+        self._reached = piece.input_bytes
+        self._is_over = not piece.text
+        return piece.text
 
     def close(self) -> None:
         """End the thread, if there is one."""
@@ -204,7 +212,7 @@ def open_source(source: str | os.PathLike[str] | BinaryIO, limits: Limits) -> It
             opened = Source(raw, path.name, limits)
             opened.skipped = skipped
             if stat.S_ISREG(before.st_mode):
-                opened.unpack_ahead()
+                opened.read_ahead(before.st_size)
             try:
                 yield opened
             finally:
