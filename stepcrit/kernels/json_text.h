@@ -10,6 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HAS_WORDS /* the first byte of a word is its lowest, and bits can be counted */
+#endif
 
 typedef const unsigned char *Place;
 
@@ -49,8 +56,22 @@ static inline int is_digit(unsigned char c)
 
 static inline Place after_space(Place p, Place end)
 {
+    if (p < end && *p > ' ') {
+        return p; /* mostly there is none, */
+    }
+    if (end - p > 1 && *p == ' ' && p[1] > ' ') {
+        return p + 1; /* or one blank, */
+    }
     while (p < end && is_space(*p)) {
         p++;
+#ifdef HAS_WORDS
+        if (end - p >= 8) { /* or a line end and some blanks */
+            uint64_t x;
+            memcpy(&x, p, 8);
+            x ^= 0x2020202020202020u;
+            p += x ? __builtin_ctzll(x) >> 3 : 8;
+        }
+#endif
     }
     return p;
 }
@@ -72,7 +93,19 @@ static inline void notice(Walk *walk, Place from, Place to)
 /* The first byte of text that may end a string or is wrong in it: a quotation mark, a backslash, a control. */
 static inline Place to_special(Place p, Place end)
 {
-#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if defined(__SSE2__) && defined(HAS_WORDS)
+    const __m128i control = _mm_set1_epi8(0x1F), mark = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+    while (end - p >= 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i is_control = _mm_cmpeq_epi8(_mm_min_epu8(x, control), x);
+        __m128i is_other = _mm_or_si128(_mm_cmpeq_epi8(x, mark), _mm_cmpeq_epi8(x, backslash));
+        unsigned found = (unsigned)_mm_movemask_epi8(_mm_or_si128(is_control, is_other));
+        if (found) {
+            return p + __builtin_ctz(found);
+        }
+        p += 16;
+    }
+#elif defined(HAS_WORDS)
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
     while (end - p >= 8) {
         uint64_t x, quote, slash;
@@ -214,6 +247,22 @@ static inline Place number_end(Place p, Place end, int *is_whole)
     if (p - from > MAX_NUMBER || (p < end && is_digit(*p))) {
         return NULL;
     }
+    return p;
+}
+
+/* Behind a whole number of up to 18 digits, and its value; NULL where it is anything else, for `number_end` to tell. */
+static inline Place whole_end(Place p, Place end, int64_t *value)
+{
+    int is_negative = p < end && *p == '-';
+    Place digits = p + is_negative;
+    uint64_t sum = 0;
+    for (p = digits; p < end && is_digit(*p); p++) {
+        sum = sum * 10 + (uint64_t)(*p - '0');
+    }
+    if (p == digits || p - digits > 18 || p == end || *p == '.' || (*p | 0x20) == 'e' || (*digits == '0' && p - digits > 1)) {
+        return NULL;
+    }
+    *value = is_negative ? -(int64_t)sum : (int64_t)sum;
     return p;
 }
 

@@ -216,11 +216,15 @@ static Place number_value(Walk *walk, Place p, Number *number)
         return p + 1;
     }
     if (p < walk->end && (*p == '-' || is_digit(*p))) {
-        p = number_end(p, walk->end, &is_plain);
+        p = whole_end(from, walk->end, &number->value);
+        number->kind = NUMBER;
         if (!p) {
-            return NULL;
+            p = number_end(from, walk->end, &is_plain);
+            if (!p) {
+                return NULL;
+            }
+            *number = is_plain ? whole_number(from, p) : (Number){ODD, NONE};
         }
-        *number = is_plain ? whole_number(from, p) : (Number){ODD, NONE};
         if (number->kind == NUMBER && number->value == NONE) {
             number->kind = ABSENT;
         }
@@ -395,11 +399,15 @@ static Place arguments_value(Walk *walk, Place p, Arguments *arguments)
 static Place label_value(Walk *walk, Place p, Span *label)
 {
     Place from = p;
-    int is_whole = 1;
+    int64_t unused;
     if (p < walk->end && (*p == '-' || is_digit(*p))) {
-        p = number_end(p, walk->end, &is_whole);
-        if (!p || !is_whole || whole_number(from, p).kind == ODD) {
-            return NULL;
+        p = whole_end(from, walk->end, &unused);
+        if (!p) {
+            int is_whole;
+            p = number_end(from, walk->end, &is_whole);
+            if (!p || !is_whole || whole_number(from, p).kind == ODD) {
+                return NULL;
+            }
         }
     } else {
         p = scalar_end(walk, p);
