@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stepcrit import kernels
 from stepcrit.ingest.damage import Place, excerpt
 from stepcrit.ingest.limits import over
 from stepcrit.ingest.split import after_space
@@ -107,7 +108,11 @@ class Window:
 
 
 def _lines(text: bytes, end: int) -> int:
-    """Line ends before a position. Ten times faster than `bytes.count`, which stops at each."""
+    """Line ends before a position. Numpy is five times as fast as `bytes.count`, which stops at each; C, ten times."""
+    if kernels.chosen() == kernels.COMPILED:
+        from stepcrit.kernels import _scan  # noqa: PLC0415 - where it is built only
+
+        return _scan.line_ends(text, end)
     part = np.frombuffer(text, np.uint8)[:end]
     return int(np.count_nonzero(part == ord("\n")))
 

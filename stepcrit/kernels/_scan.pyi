@@ -2,6 +2,8 @@ from collections.abc import Callable
 
 REVISION: int
 
+def line_ends(text: bytes, end: int, /) -> int: ...
+
 class Scanner:
     def scan(
         self, text: bytes, start: int, end: int, tell: Callable[[int, bytes], int], /

@@ -1140,8 +1140,44 @@ static PyType_Spec SCANNER = {
     "stepcrit.kernels._scan.Scanner", (int)sizeof(Scanner), 0, Py_TPFLAGS_DEFAULT, SCANNER_SLOTS,
 };
 
+/* How many line ends there are: a compiler makes this eight times as fast as one count for all. */
+static size_t line_ends(Place p, Place end)
+{
+    size_t count = 0;
+    while (p < end) {
+        size_t size = end - p < 240 ? (size_t)(end - p) : 240;
+        unsigned char few = 0;
+        for (size_t i = 0; i < size; i++) {
+            few += p[i] == '\n';
+        }
+        count += few;
+        p += size;
+    }
+    return count;
+}
+
+static PyObject *scan_line_ends(PyObject *module, PyObject *args)
+{
+    PyObject *text;
+    Py_ssize_t end, size;
+    Place from;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Sn", &text, &end)) {
+        return NULL;
+    }
+    from = (Place)PyBytes_AsString(text);
+    size = PyBytes_Size(text);
+    return PyLong_FromSize_t(line_ends(from, from + (end < 0 ? 0 : end < size ? end : size)));
+}
+
+static PyMethodDef MODULE_METHODS[] = {
+    {"line_ends", (PyCFunction)(void (*)(void))scan_line_ends, METH_VARARGS,
+     "line_ends(text, end): how many there are before a position, which may be behind the text."},
+    {NULL, NULL, 0, NULL},
+};
+
 static struct PyModuleDef MODULE_FORM = {
-    PyModuleDef_HEAD_INIT, "_scan", "Text of events to columns.", -1, NULL, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_scan", "Text of events to columns.", -1, MODULE_METHODS, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__scan(void)
