@@ -41,12 +41,12 @@ class Window:
         return self._offset + self.at
 
     def fill(self) -> None:
-        """Have a chunk of text in the window, if there is that much left."""
-        while len(self.text) - self.at < self.chunk_bytes and self.grow():
+        """Have most of a chunk of text in the window, if there is that much left."""
+        while 2 * (len(self.text) - self.at) < self.chunk_bytes and self.grow():
             pass
 
     def grow(self) -> bool:
-        """Read on, at least as much as is left in the window, so that no text is looked at more than twice.
+        """Read on, at least half of what is left in the window, so that no text is looked at more than three times.
 
         Returns:
             Whether there was more.
@@ -65,13 +65,14 @@ class Window:
         return bool(block)
 
     def _block(self, size: int) -> bytes:
-        """The next `size` bytes, in as many pieces as they come, or all there are."""
+        """About the next `size` bytes, or all there are: at least half of it, as joining pieces copies them."""
         pieces: list[bytes] = []
-        while size > 0 and not self.at_end:
-            piece = self._read(size)
+        left = size
+        while 2 * left > size and not self.at_end:
+            piece = self._read(left)
             self.at_end = not piece
             pieces.append(piece)
-            size -= len(piece)
+            left -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def peek(self) -> bytes:
