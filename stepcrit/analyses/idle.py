@@ -10,20 +10,20 @@ Keeps:    the causes of a stretch sum to its length; all stretches sum to the wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 
 from stepcrit.errors import InternalError, UsageError
-from stepcrit.graph.launchpoint import LaunchPoints, launch_points
-from stepcrit.graph.path import chain
+from stepcrit.graph.launchpoint import launch_points
+from stepcrit.graph.path import chains
 from stepcrit.graph.segments import UNEXPLAINED_NS, UNEXPLAINED_TIMES, segments_of
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.intervals import complement, union
+from stepcrit.intervals import Intervals, complement, union
 from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.classes import WorkClass
-from stepcrit.model.events import DEVICE_KINDS
+from stepcrit.model.events import DEVICE_KINDS, EventTable
 from stepcrit.model.graph import EdgeKind, NodeKind
 
 DEPENDENCY = "dependency"
@@ -33,6 +33,14 @@ NOT_ASKED = "host left out"
 LATENCY = "launch latency"
 ORPHAN = "launched outside the trace"
 TAIL = "tail"
+OTHER_DEVICE = "another device"
+
+CAUSES = (TAIL, NOT_ASKED, ORPHAN, DEPENDENCY, STREAM_GAP, DEVICE_SIDE, LATENCY, OTHER_DEVICE)
+_TAIL, _NOT_ASKED, _ORPHAN, _DEPENDENCY, _STREAM_GAP, _DEVICE_SIDE, _LATENCY, _OTHER_DEVICE = range(8)
+LATE = -1
+"""No cause of its own: the launch came late, for causes of the host's."""
+
+NO_HOST = -2
 
 
 class IdleStretch(Struct, frozen=True):
@@ -52,20 +60,54 @@ class IdleStretch(Struct, frozen=True):
     owner_ns: dict[int, int]
 
 
-class Idle(Struct, frozen=True):
+class Shares(Struct, frozen=True, eq=False):
+    """Time of idle stretches by what it is put down to; any number of rows a stretch, also several of one cause.
+
+    Attributes:
+        stretch: which.
+        cause: index into CAUSES, or after those a class of the host's work (WorkClass).
+        owner: host row, -1 for untracked time, NO_HOST where the host does nothing in it.
+        length_ns: how much.
+    """
+
+    stretch: Int64Array
+    cause: Int64Array
+    owner: Int64Array
+    length_ns: Int64Array
+
+
+class Idle(Struct, frozen=True, eq=False):
     """All idle stretches of one device in the window, in ns.
 
     Attributes:
         idle_ns: their total.
         by_cause_ns: cause -> time, largest first.
         by_owner_ns: name of the host event in whose time the device starved -> time, largest first.
-        stretches: each stretch, in time order.
+        gaps: the stretches, in time order.
+        ended_by: device row that ends each, -1 for the tail.
+        shares: what they are put down to.
     """
 
     idle_ns: int
     by_cause_ns: dict[str, int]
     by_owner_ns: dict[str, int]
-    stretches: tuple[IdleStretch, ...]
+    gaps: Intervals
+    ended_by: Int64Array
+    shares: Shares
+
+    @property
+    def stretches(self) -> tuple[IdleStretch, ...]:
+        """Each stretch, in time order."""
+        bounds = zip(self.gaps.pairs(), self.ended_by.tolist(), strict=True)
+        found = tuple(IdleStretch(*span, row, {}, {}) for span, row in bounds)
+        shares = self.shares
+        columns = (shares.stretch, shares.cause, shares.owner, shares.length_ns)
+        for which, cause, owner, ns in zip(*(column.tolist() for column in columns), strict=True):
+            one, word = found[which], _word(cause)
+            one.cause_ns[word] = one.cause_ns.get(word, 0) + ns
+            if owner != NO_HOST:
+                one.owner_ns[owner] = one.owner_ns.get(owner, 0) + ns
+        return found
 
 
 def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
@@ -91,100 +133,125 @@ def analyze(view: StepGraph, device: str, stream: int | None = None) -> Idle:
             f"device {device} has no stream {stream}", do=f"streams: {', '.join(map(str, have))}"
         )
     gaps = complement(union(events.start_ns[rows], events.end_ns[rows]), *window)
-    facts = _facts(view, rows)
-    starts = events.start_ns[rows]  # ascending, like the rows of the table
-    bounds = zip(
-        *(np.searchsorted(starts, gaps.end, side=side).tolist() for side in ("left", "right")), strict=True
-    )
-    stretches = tuple(
-        _stretch(facts, gap, range(*span)) for gap, span in zip(gaps.pairs(), bounds, strict=True)
-    )
-    causes: Counter[str] = Counter()
-    owners: Counter[str] = Counter()
-    for stretch in stretches:
-        causes.update(stretch.cause_ns)
-        for row, ns in stretch.owner_ns.items():
-            owners["untracked" if row < 0 else events.name_of(row)] += ns
-    return Idle(gaps.length, _largest_first(causes), _largest_first(owners), stretches)
+    ended = _ended(view, gaps, rows)
+    shares = _shares(view, gaps, ended)
+    explained = np.zeros(len(gaps), np.int64)
+    np.add.at(explained, shares.stretch, shares.length_ns)
+    for i in np.flatnonzero(explained != gaps.end - gaps.start).tolist():
+        length = gaps.end[i] - gaps.start[i]
+        raise InternalError(f"the causes of an idle stretch sum to {explained[i]}, not {length} ns")
+    return Idle(gaps.length, _by_cause(shares), _by_owner(events, shares), gaps, ended.row, shares)
 
 
-class _Facts(Struct, frozen=True, eq=False):
-    """What all stretches of a device are explained by; lists by place among its activities, in order of start.
+class _Ended(Struct, frozen=True, eq=False):
+    """What ends each idle stretch.
 
     Attributes:
-        view: the step.
-        points: launch points.
-        rows: event rows.
-        node: their first nodes, NONE where they have none.
-        at_ns: when their threads had let them go, NONE where that is not known.
-        by_event: whether a recorded event decided when they started.
+        row: device row, NONE for the tail.
+        cause: what all of the stretch is put down to (`CAUSES`), LATE where the host let the activity go too late.
+        host_node: the node that it was launched from, NONE where none is known.
+        at_ns: when that had let it go.
     """
 
-    view: StepGraph
-    points: LaunchPoints
-    rows: list[int]
-    node: list[int]
-    at_ns: list[int]
-    by_event: list[bool]
+    row: Int64Array
+    cause: Int64Array
+    host_node: Int64Array
+    at_ns: Int64Array
 
 
-def _facts(view: StepGraph, rows: Int64Array) -> _Facts:
-    points = launch_points(view.built)
-    node = view.built.first_node[rows]
-    known = np.maximum(node, 0)
-    at = np.where(node >= 0, points.at_ns[known], NONE)
-    columns = (rows, node, at, _bound_by_event(view)[known])
-    return _Facts(view, points, *(column.tolist() for column in columns))
+def _ended(view: StepGraph, gaps: Intervals, rows: Int64Array) -> _Ended:
+    """Explain stretches by the activity that starts at their end; of several, by the one that was let go first.
+
+    Args:
+        view: the step.
+        gaps: the stretches.
+        rows: the device's activities, ascending by start as the rows of the table do.
+    """
+    built, points = view.built, launch_points(view.built)
+    low, high = (np.searchsorted(view.trace.events.start_ns[rows], gaps.end, side=s) for s in SIDES)
+    which = np.repeat(np.arange(len(gaps)), high - low)
+    row = rows[np.arange(len(which)) - np.searchsorted(which, which) + low[which]]
+    starting = built.first_node[row] >= 0
+    which, row = which[starting], row[starting]
+    at = points.at_ns[built.first_node[row]]
+    order = np.lexsort((at, at < 0, which))
+    first = order[np.flatnonzero(np.diff(which[order], prepend=NONE))]
+    ended, node = which[first], built.first_node[row[first]]
+    found = _Ended(*(np.full(len(gaps), NONE, np.int64) for _ in _Ended.__struct_fields__))
+    found.row[ended], found.host_node[ended], found.at_ns[ended] = row[first], points.node[node], at[first]
+    launched = np.zeros(len(gaps), np.bool_)
+    launched[which[view.links.launch[row] >= 0]] = True
+    by_event = np.zeros(len(gaps), np.bool_)
+    by_event[ended] = _bound_by_event(view)[node]
+    found.cause[:] = np.select(
+        (found.row < 0, (found.at_ns < 0) & launched, found.at_ns < 0, found.at_ns > gaps.start, by_event),
+        # launches may be there, but the graph was built without them
+        (_TAIL, _NOT_ASKED, _ORPHAN, LATE, _DEPENDENCY),
+        np.where(gaps.end - gaps.start <= _longest(view, EdgeKind.STREAM), _STREAM_GAP, _DEVICE_SIDE),
+    )
+    return found
 
 
-def _stretch(facts: _Facts, gap: tuple[int, int], places: Iterable[int]) -> IdleStretch:
-    """Explain one idle stretch [a, b] by the activities that start at its end."""
-    view, (a, b) = facts.view, gap
-    starting = [place for place in places if facts.node[place] >= 0]
-    if not starting:
-        return IdleStretch(a, b, NONE, {TAIL: b - a}, {})
-    launched = [place for place in starting if facts.at_ns[place] >= 0]
-    if not launched:
-        rows = [facts.rows[place] for place in starting]
-        known = (
-            view.links.launch[rows] >= 0
-        ).any()  # launches are there, but the graph was built without them
-        return IdleStretch(a, b, rows[0], {NOT_ASKED if known else ORPHAN: b - a}, {})
-    first = min(launched, key=facts.at_ns.__getitem__)
-    row, launch = facts.rows[first], facts.at_ns[first]
-    if launch <= a:
-        cause = DEPENDENCY if facts.by_event[first] else _device_side(view, b - a)
-        return IdleStretch(a, b, row, {cause: b - a}, {})
-    return _late_launch(view, int(facts.points.node[facts.node[first]]), (a, launch, b), row)
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
-def _device_side(view: StepGraph, length: int) -> str:
-    """A delay between launched neighbours: normal for its kind, or not explained."""
-    usual = view.usual_gaps.get(EdgeKind.STREAM, 0.0)
-    return STREAM_GAP if length <= max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * usual) else DEVICE_SIDE
+def _longest(view: StepGraph, kind: EdgeKind) -> int:
+    """The longest delay of a kind that is still explained, in ns."""
+    return int(max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * view.usual_gaps.get(kind, 0.0)))
 
 
-def _late_launch(view: StepGraph, host_node: int, at: tuple[int, int, int], row: int) -> IdleStretch:
-    """[a, launch] by what the host's binding chain did, [launch, b] as launch latency unless far too long."""
-    a, launch, b = at
-    way = chain(view.built.graph, view.built.arrivals, host_node, since_ns=a)
-    segments = segments_of(view.links, view.built, way, view.usual_gaps)
-    usual = view.usual_gaps.get(EdgeKind.LAUNCH, 0.0)
-    latency = DEVICE_SIDE if b - launch > max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * usual) else LATENCY
-    causes: Counter[str] = Counter({latency: b - launch} if b > launch else {})
-    owners: Counter[int] = Counter()
-    columns = (segments.length_ns, segments.work, segments.row, segments.is_gap, segments.node)
-    for ns, work, owner, is_gap, node in zip(*(c.tolist() for c in columns), strict=True):
-        if not ns:
-            continue
-        if is_gap or view.built.graph.kind[node] >= NodeKind.KERNEL:
-            causes[f"host: {WorkClass(work).label}" if is_gap else "another device"] += ns
-        else:
-            causes[f"host: {WorkClass(work).label}"] += ns
-            owners[owner] += ns
-    if causes.total() != b - a:
-        raise InternalError(f"the causes of an idle stretch sum to {causes.total()}, not {b - a} ns")
-    return IdleStretch(a, b, row, dict(causes), dict(owners))
+def _shares(view: StepGraph, gaps: Intervals, ended: _Ended) -> Shares:
+    """What stretches are put down to: where a launch came late, to what the host did until then."""
+    late = np.flatnonzero(ended.cause == LATE)
+    whole = np.flatnonzero(ended.cause != LATE)
+    host = _host_shares(view, gaps, ended, late)
+    wait = gaps.end[late] - ended.at_ns[late]
+    latency = np.where(wait > _longest(view, EdgeKind.LAUNCH), _DEVICE_SIDE, _LATENCY)
+    own = np.full(len(late) + len(whole), NO_HOST, np.int64)
+    columns = (
+        np.concatenate((host.stretch, late, whole)),
+        np.concatenate((host.cause, latency, ended.cause[whole])),
+        np.concatenate((host.owner, own)),
+        np.concatenate((host.length_ns, wait, (gaps.end - gaps.start)[whole])),
+    )
+    some = columns[-1] != 0
+    return Shares(*(column[some] for column in columns))
+
+
+def _host_shares(view: StepGraph, gaps: Intervals, ended: _Ended, late: Int64Array) -> Shares:
+    """From the start of stretches to the launch, by what the host's binding chain did."""
+    built = view.built
+    ends = list(zip(ended.host_node[late].tolist(), gaps.start[late].tolist(), strict=True))
+    way, which = chains(built.graph, built.arrivals, ends)
+    parts = segments_of(view.links, built, way, view.usual_gaps)
+    is_gap = parts.is_gap != 0
+    elsewhere = ~is_gap & (built.graph.kind[parts.node] >= NodeKind.KERNEL)
+    return Shares(
+        late[which[parts.piece]],
+        np.where(elsewhere, _OTHER_DEVICE, len(CAUSES) + parts.work.astype(np.int64)),
+        np.where(is_gap | elsewhere, NO_HOST, parts.row),
+        parts.length_ns,
+    )
+
+
+def _by_cause(shares: Shares) -> dict[str, int]:
+    total = np.zeros(len(CAUSES) + max(WorkClass) + 1, np.int64)
+    np.add.at(total, shares.cause, shares.length_ns)
+    return _largest_first(Counter({_word(i): int(total[i]) for i in np.flatnonzero(total).tolist()}))
+
+
+def _by_owner(events: EventTable, shares: Shares) -> dict[str, int]:
+    mine = shares.owner != NO_HOST
+    owner, total = shares.owner[mine], np.zeros(len(events.names) + 1, np.int64)
+    np.add.at(total, np.where(owner >= 0, events.name[owner], len(events.names)), shares.length_ns[mine])
+    found: Counter[str] = Counter()
+    for i in np.flatnonzero(total).tolist():
+        found[events.names[i] if i < len(events.names) else "untracked"] += int(total[i])
+    return _largest_first(found)
+
+
+def _word(cause: int) -> str:
+    return CAUSES[cause] if cause < len(CAUSES) else f"host: {WorkClass(cause - len(CAUSES)).label}"
 
 
 def _bound_by_event(view: StepGraph) -> BoolArray:

@@ -10,7 +10,6 @@ Keeps:    nothing changed saves exactly 0; a saving never exceeds what removing 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +23,7 @@ from stepcrit.graph.change import Applied, Change, Options, Scope, apply_changes
 from stepcrit.graph.engines import engine_of
 from stepcrit.graph.input import loop_of
 from stepcrit.graph.models import Model
-from stepcrit.graph.newpath import new_path
+from stepcrit.graph.newpath import time_by_class
 from stepcrit.graph.replay import POLICIES, Ends, Replayer, Saving, Variant, never_less, replayer
 from stepcrit.graph.search import least_share
 from stepcrit.graph.select import Selection, together
@@ -269,7 +268,7 @@ def _lengthens(change: Change) -> bool:
 
 def _after(replay: Replayer, asked: Variant, applied: Applied) -> dict[WorkClass, int]:
     """The new critical path by class: what takes over."""
-    found: Counter[WorkClass] = Counter()
-    for stretch in new_path(replay, asked, applied.changed):
-        found[WorkClass(stretch.work)] += stretch.length_ns
-    return {work: n for work, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n}
+    found = time_by_class(replay, asked, applied.changed)
+    return {
+        WorkClass(work): n for work, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n
+    }

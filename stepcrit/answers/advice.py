@@ -238,11 +238,11 @@ def _python(f: Figures, stretches: Int64Array) -> Sentence:
     if frames is None:
         return say("find what the host does where no event is open: record once with with_stack=True")
     time: Counter[str] = Counter()
-    for i in stretches.tolist():
-        span = (int(segments.start_ns[i]), int(segments.end_ns[i]))
-        for start, end, row in pieces_within(frames, int(segments.lane[i]), span):
-            if row >= 0:
-                time[events.name_of(row)] += end - start
+    span = (segments.start_ns[stretches], segments.end_ns[stretches])
+    within = pieces_within(frames, segments.lane[stretches], span)
+    for row, length in zip(within.owner.tolist(), (within.end_ns - within.start_ns).tolist(), strict=True):
+        if row >= 0:
+            time[events.name_of(row)] += length
     if not time:
         return say("find what the host does where no event is open: no Python frame covers it")
     frame, spent = max(time.items(), key=lambda item: (item[1], item[0]))

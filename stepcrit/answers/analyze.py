@@ -7,7 +7,7 @@ from typing import Any
 
 from stepcrit.analyses import warmup
 from stepcrit.analyses.overlap import DeviceTime
-from stepcrit.answers.data import NULLS, analyze_data, not_recorded, nulls_of
+from stepcrit.answers.data import NULLS, analyze_data, facts, not_recorded
 from stepcrit.answers.figures import Figures, figures
 from stepcrit.answers.findings import findings
 from stepcrit.answers.sure import sure_lines
@@ -55,8 +55,7 @@ def answer(
         Section("Trust", notes=tuple(sure_lines(f.sure)), claim="schedule", topic="trust"),
         *_closing(told),
     ]
-    data = analyze_data(f, told, settings or {})
-    unknown = nulls_of(data, {**NULLS, **not_recorded(f)})
+    data, unknown = facts(lambda: analyze_data(f, told, settings or {}), {**NULLS, **not_recorded(f)})
     return Document("analyze", (input_of(view),), tuple(blocks), data, findings(view), unknown)
 
 

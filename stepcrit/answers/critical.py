@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from stepcrit.analyses import around, critical, joins
-from stepcrit.answers.data import NOT_GIVEN, nulls_of
+from stepcrit.answers.data import NOT_GIVEN, facts, nulls_of
 from stepcrit.answers.findings import findings
 from stepcrit.answers.words import (
     EDGE_WORDS,
@@ -54,11 +54,18 @@ def answer(view: StepGraph, *, full: bool = False, settings: Mapping[str, Any] |
         _runs_section(view, full=full),
         _joins_section(view, rivals, full=full),
     )
-    data = {
+    data, unknown = facts(lambda: _path_data(view, path, rivals, settings or {}), NULLS)
+    return Document("critical", (input_of(view),), blocks, data, findings(view), unknown)
+
+
+def _path_data(
+    view: StepGraph, path: critical.CriticalPath, rivals: tuple[joins.Join, ...], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
         "step": view.step.label,
         "boundary": str(view.steps.boundary),
         "claim": "schedule",
-        "options": dict(settings or {}),
+        "options": dict(settings),
         "elapsed_ns": path.elapsed_ns,
         "by_class_ns": {work.label: n for work, n in path.by_class_ns.items()},
         "by_evidence_ns": path.by_evidence_ns,
@@ -67,7 +74,6 @@ def answer(view: StepGraph, *, full: bool = False, settings: Mapping[str, Any] |
         "pieces": critical.path_rows(view),
         "joins": [_join_data(view, j) for j in rivals],
     }
-    return Document("critical", (input_of(view),), blocks, data, findings(view), nulls_of(data, NULLS))
 
 
 def answer_around(view: StepGraph, pattern: str, settings: Mapping[str, Any] | None = None) -> Document:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from stepcrit.analyses.critical import path_rows
@@ -14,7 +14,7 @@ from stepcrit.answers.sure import sure_data
 from stepcrit.answers.verdict import Verdict
 from stepcrit.answers.words import saving_data
 from stepcrit.errors import InternalError
-from stepcrit.model.section import Sentence
+from stepcrit.model.section import Deferred, Sentence
 from stepcrit.model.steps import Step
 
 Data = dict[str, Any]
@@ -35,6 +35,12 @@ CLAIMS = {
     "verdict": "schedule; savings are modelled",
 }
 """What kind of statement each part of the data is (methods 0.2)."""
+
+
+def facts(make: Callable[[], Data], reasons: Mapping[str, str]) -> tuple[Deferred, Deferred]:
+    """An answer's data, and why its nulls are null (`nulls_of`), both for formats that ask for them."""
+    data = Deferred(make)
+    return data, Deferred(lambda: nulls_of(data.made, reasons))
 
 
 def analyze_data(f: Figures, told: Verdict, settings: Mapping[str, Any]) -> Data:

@@ -10,7 +10,7 @@ from stepcrit.analyses.balance import Delta, is_small
 from stepcrit.analyses.fingerprint import Level, WorkChange
 from stepcrit.answers import diffwords as words
 from stepcrit.answers.compared import Asked, Compared, compared
-from stepcrit.answers.data import nulls_of
+from stepcrit.answers.data import facts
 from stepcrit.answers.diffdata import NULLS, diff_data
 from stepcrit.answers.findings import findings
 from stepcrit.answers.words import input_of, name, ns, saved, say, say_settings, text
@@ -61,9 +61,9 @@ def document(told: Compared, settings: Mapping[str, Any]) -> Document:
         Section("Verdict", notes=tuple(_closing(told)), claim="schedule", topic="diff-verdict"),
     ]
     views = [run.view for side in (told.base, told.new) for run in side.runs]
-    data = {**diff_data(told), "options": dict(settings)}
+    data, unknown = facts(lambda: {**diff_data(told), "options": dict(settings)}, NULLS)
     inputs = tuple(input_of(view) for view in views)
-    return Document("diff", inputs, tuple(blocks), data, _findings(told), nulls_of(data, NULLS))
+    return Document("diff", inputs, tuple(blocks), data, _findings(told), unknown)
 
 
 def _findings(told: Compared) -> tuple[Finding, ...]:

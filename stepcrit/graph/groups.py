@@ -45,20 +45,14 @@ class Groups(Struct, frozen=True, eq=False):
     returns: int
     gap_of_class: dict[int, int]
 
-    def of_stretch(self, row: int, work: int, *, is_gap: bool) -> int:
-        """The group of a stretch of a path: of its owner's row (-1: untracked), or of its kind of gap."""
-        if is_gap:
-            return self.gap_of_class[work]
-        if work == WorkClass.SYNC and self.returns >= 0:
-            return self.returns
-        return int(self.of_row[row]) if row >= 0 else self.untracked
-
     def of_segments(self, segments: Segments) -> Int64Array:
-        """The group of each stretch of a path."""
-        columns = zip(segments.row.tolist(), segments.work.tolist(), segments.is_gap.tolist(), strict=True)
-        return np.array(
-            [self.of_stretch(row, work, is_gap=bool(gap)) for row, work, gap in columns], np.int64
-        )
+        """The group of each stretch of a path: of its owner's row, or of its kind of gap."""
+        key = np.where(segments.row >= 0, self.of_row[segments.row], self.untracked)
+        if self.returns >= 0:
+            key = np.where(segments.work == WorkClass.SYNC, self.returns, key)
+        gaps = np.zeros(max(WorkClass) + 1, np.int64)
+        gaps[list(self.gap_of_class)] = list(self.gap_of_class.values())
+        return np.where(segments.is_gap, gaps[segments.work], key)
 
 
 def group(view: StepGraph, by: By) -> Groups:

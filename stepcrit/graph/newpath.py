@@ -1,9 +1,10 @@
-"""The critical path of a step after a change, in stretches: what takes over."""
+"""The critical path of a step after a change: what takes over."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -12,21 +13,13 @@ from msgspec.structs import replace
 from stepcrit.graph.path import Path, PieceKind, chain
 from stepcrit.graph.replay import Replayer, Variant
 from stepcrit.graph.schedule import Arrivals, Lags, forward
-from stepcrit.graph.segments import gap_class, opened
+from stepcrit.graph.segments import entered_by, gap_classes, opened
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.graph.submission import Grown
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.intervals import ascending
+from stepcrit.model.arrays import Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import Graph, NodeKind
-
-
-class Stretch(Struct, frozen=True):
-    """A piece of a changed path: its owner's row (-1: untracked time), class and length."""
-
-    row: int
-    work: int
-    length_ns: int
-    is_gap: bool = False
 
 
 class Moved(Struct, frozen=True, eq=False):
@@ -55,54 +48,50 @@ def moved(replay: Replayer, variant: Variant) -> Moved:
     return Moved(after, arrivals, chain(after, arrivals, last, since_ns=_opening(replay, finish)))
 
 
-def new_path(replay: Replayer, variant: Variant, grown: Grown) -> list[Stretch]:
-    """The path of the replayer's step in a variant, under the conservative policy.
+def time_by_class(replay: Replayer, variant: Variant, grown: Grown) -> Counter[int]:
+    """The time of the new path of the replayer's step in a variant, by class (WorkClass), in ns.
+
+    It is the path under the conservative policy.
 
     Args:
         replay: of the step.
         variant: the change.
         grown: by how much which stretch of a host node changed.
-
-    Returns:
-        Stretches that sum to the step's new length.
     """
     view, graph = replay.view, replay.view.built.graph
     now = moved(replay, variant)
     path, start, dur_ns = now.path, now.graph.start_ns, now.graph.dur_ns
     parts = _host_parts(view, grown, path.node[dur_ns[path.node] != graph.dur_ns[path.node]])
-    found: list[Stretch] = []
-    columns = (path.kind, path.node, path.edge, path.start_ns, path.end_ns)
-    for kind, node, edge, begin, end in zip(*(column.tolist() for column in columns), strict=True):
-        if kind != PieceKind.NODE:
-            found.append(
-                Stretch(
-                    int(graph.row[node]), _gap_class(view, now, kind, node, edge), end - begin, is_gap=True
-                )
-            )
-        elif graph.kind[node] >= NodeKind.KERNEL:
-            row = int(graph.row[node])
-            found.append(Stretch(row, int(view.links.work[row]), end - begin))
-        elif dur_ns[node] == graph.dur_ns[node]:
-            back = int(graph.start_ns[node] - start[node])
-            pieces = opened(view.links, graph, node, (begin + back, end + back))
-            found += [Stretch(row, work, b - a) for a, b, work, row in pieces]
-        else:
-            found += _apportioned(view, parts.get(node, {}), node, end - begin)
+    length, is_node = path.end_ns - path.start_ns, path.kind == PieceKind.NODE
+    on_device = is_node & (graph.kind[path.node] >= NodeKind.KERNEL)
+    same = dur_ns[path.node] == graph.dur_ns[path.node]
+    found = gaps_by_class(view, now)
+    _add(found, view.links.work[graph.row[path.node[on_device]]], length[on_device])
+    host = np.flatnonzero(is_node & ~on_device & same)
+    back = (graph.start_ns - start)[path.node[host]]
+    inner = opened(view.links, graph, path.node[host], (path.start_ns[host] + back, path.end_ns[host] + back))
+    _add(found, inner.work, inner.end_ns - inner.start_ns)
+    for i in np.flatnonzero(is_node & ~on_device & ~same).tolist():
+        node = int(path.node[i])
+        for work, ns in _apportioned(view, parts.get(node, {}), node, int(length[i])):
+            found[work] += ns
     return found
 
 
 def gaps_by_class(view: StepGraph, now: Moved) -> Counter[int]:
     """Time in gaps on the new path by their class (WorkClass), in ns."""
     path, found = now.path, Counter[int]()
-    for i in np.flatnonzero(path.kind != PieceKind.NODE).tolist():
-        work = _gap_class(view, now, int(path.kind[i]), int(path.node[i]), int(path.edge[i]))
-        found[work] += int(path.end_ns[i] - path.start_ns[i])
+    gaps = np.flatnonzero(path.kind != PieceKind.NODE)
+    _, kind = entered_by(now.graph, path.edge[gaps])
+    residual, is_lag = now.arrivals.gap_ns[path.node[gaps]], path.kind[gaps] == PieceKind.LAG
+    work = gap_classes(kind, residual, view.usual_gaps, is_lag=is_lag)
+    _add(found, work, (path.end_ns - path.start_ns)[gaps])
     return found
 
 
-def _gap_class(view: StepGraph, now: Moved, kind: int, node: int, edge: int) -> int:
-    bound = int(now.graph.edge_kind[edge]) if edge >= 0 else NONE
-    return gap_class(bound, int(now.arrivals.gap_ns[node]), view.usual_gaps, is_lag=kind == PieceKind.LAG)
+def _add(found: Counter[int], work: np.typing.NDArray[np.integer[Any]], length_ns: Int64Array) -> None:
+    for one in ascending(work).tolist():
+        found[one] += int(length_ns[work == one].sum())
 
 
 def _host_parts(view: StepGraph, grown: Grown, nodes: Int64Array) -> dict[int, dict[int, int]]:
@@ -120,18 +109,18 @@ def _host_parts(view: StepGraph, grown: Grown, nodes: Int64Array) -> dict[int, d
     return parts
 
 
-def _apportioned(view: StepGraph, parts: dict[int, int], node: int, length: int) -> Iterator[Stretch]:
-    """The parts of a node scaled to the stretch of it that lies in the window; they sum to it exactly."""
+def _apportioned(view: StepGraph, parts: dict[int, int], node: int, length: int) -> Iterator[tuple[int, int]]:
+    """Class and length of the parts of a node scaled to the stretch of it that lies in the window; they sum to it exactly."""
     whole = sum(parts.values())
     if whole <= 0:
-        yield Stretch(NONE, WorkClass.UNTRACKED, length)
+        yield WorkClass.UNTRACKED, length
         return
     cut = {row: ns * length // whole for row, ns in parts.items()}
     cut[max(parts, key=lambda row: parts[row])] += length - sum(cut.values())
     is_return = view.built.graph.kind[node] == NodeKind.SYNC
     for row, ns in cut.items():
         work = WorkClass.UNTRACKED if row < 0 else int(view.links.work[row])
-        yield Stretch(row, WorkClass.SYNC if is_return else work, ns)
+        yield WorkClass.SYNC if is_return else work, ns
 
 
 def _arrivals(view: StepGraph, start: Int64Array, finish: Int64Array, delays: Lags) -> Arrivals:

@@ -6,12 +6,14 @@ end the pieces partition the window exactly, in integer nanoseconds; that is ass
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import itertools
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.schedule import Arrivals
@@ -72,28 +74,28 @@ def critical_path(
     end = graph.end_ns
     sink = max(sinks, key=lambda v: (int(end[v]), int(graph.dur_ns[v]), -v))
     latest = [v for v in sinks if end[v] == end[sink]]
-    walked, ties = _walk(graph, arrivals, sink, since)
-    ties += len(latest) - 1
-    path_count = _count_paths(graph, arrivals, latest, since) if ties else 1
-    path = _pieces(graph, arrivals, walked, (since, ties, path_count))
+    path = replace(chain(graph, arrivals, sink, since_ns=since), path_count=1)
+    ties = path.ties + len(latest) - 1
+    if ties:
+        path = replace(path, ties=ties, path_count=_count_paths(graph, arrivals, latest, since))
     _check_partition(path, since, int(end[sink]))
     return path
 
 
 class Binding(Struct, frozen=True, eq=False):
-    """What decided when each node started; lists, for a walk asks for one node after the other.
+    """What decided when each node started; lists are what a walk asks for one node after the other.
 
     Among several edges: better evidence, then the longer predecessor, then the smaller number.
 
     Attributes:
         edge: per node, the edge, NONE where nothing did.
         others: per node, how many others arrived at the same instant.
-        before: per node, the source of the edge.
+        before: per node, the source of the edge, NONE where nothing did.
         start_ns: per node, its start.
     """
 
-    edge: list[int]
-    others: list[int]
+    edge: Int64Array
+    others: Int64Array
     before: list[int]
     start_ns: list[int]
 
@@ -115,58 +117,81 @@ def _binding(graph: Graph, arrivals: Arrivals) -> Binding:
     edge = np.full(len(graph), NONE, np.int64)
     edge[graph.dst[best[::-1]]] = best[::-1]  # the first of each node is written last
     count = np.bincount(dst, minlength=len(graph))
-    before = graph.src[edge] if len(graph.src) else edge
-    columns = (edge, np.maximum(count - 1, 0), before, graph.start_ns)
-    return Binding(*(column.tolist() for column in columns))
+    before = np.where(edge >= 0, graph.src[edge], NONE) if len(graph.src) else edge
+    return Binding(edge, np.maximum(count - 1, 0), before.tolist(), graph.start_ns.tolist())
 
 
 def chain(graph: Graph, arrivals: Arrivals, node: int, *, since_ns: int) -> Path:
     """The pieces that lead up to the end of one node, back to `since_ns`; paths are not counted."""
-    walked, ties = _walk(graph, arrivals, node, since_ns)
-    return _pieces(graph, arrivals, walked, (since_ns, ties, 0))
+    return chains(graph, arrivals, [(node, since_ns)])[0]
 
 
-def _walk(graph: Graph, arrivals: Arrivals, node: int, since: int) -> tuple[list[int], int]:
-    """Nodes from last to first, and the ties met."""
+def chains(graph: Graph, arrivals: Arrivals, ends: Sequence[tuple[int, int]]) -> tuple[Path, Int64Array]:
+    """The pieces that lead up to the ends of several nodes, one chain after the other.
+
+    Args:
+        graph: the graph.
+        arrivals: what binds.
+        ends: of each chain, the node that it ends with, and the instant back to which it goes.
+
+    Returns:
+        All pieces, and of each the number of its chain; ties are those of all chains, paths are not counted.
+    """
     binding = binding_of(graph, arrivals)
-    edge, others, before, start = binding.edge, binding.others, binding.before, binding.start_ns
-    walked, ties = [node], 0
-    while start[node] > since:
-        ties += others[node]
-        if edge[node] < 0:
-            break
+    walks = [_walk(binding, node, since) for node, since in ends]
+    sizes = np.array([len(walked) for walked in walks], np.int64)
+    node = np.fromiter(itertools.chain.from_iterable(map(reversed, walks)), np.int64, int(sizes.sum()))
+    since = np.repeat(np.array([since for _, since in ends], np.int64), sizes)
+    ties = int(binding.others[node[graph.start_ns[node] > since]].sum())
+    path, of_node = _pieces(graph, arrivals, (node, since, np.cumsum(sizes) - sizes))
+    return replace(path, ties=ties), np.repeat(np.arange(len(ends)), sizes)[of_node]
+
+
+def _walk(binding: Binding, node: int, since: int) -> list[int]:
+    """Nodes from last to first; the first begins before the window, or waited for the origin."""
+    before, start = binding.before, binding.start_ns
+    walked = [node]
+    while start[node] > since and before[node] >= 0:
         node = before[node]
         walked.append(node)
-    return walked, ties
+    return walked
 
 
-def _pieces(graph: Graph, arrivals: Arrivals, walked: list[int], about: tuple[int, int, int]) -> Path:
+def _pieces(
+    graph: Graph, arrivals: Arrivals, walked: tuple[Int64Array, Int64Array, Int64Array]
+) -> tuple[Path, Int64Array]:
     """Each node with the lag and the gap in front of it, in time order, clipped to the window.
 
     Args:
         graph: the graph.
         arrivals: what binds.
-        walked: nodes from last to first; the first begins before the window, or waited for the origin.
-        about: where the window opens, ties, and how many paths there are.
+        walked: nodes of one chain after the other, from first to last; when the window of each opens; and the
+            places at which chains begin.
+
+    Returns:
+        The pieces, and the place among the nodes that each is of.
     """
-    since, ties, path_count = about
-    node = np.array(walked[::-1], np.int64)
-    bound = binding_of(graph, arrivals).edge
-    edge = np.array([bound[v] for v in walked[::-1]], np.int64)
-    start = graph.start_ns[node]
+    node, since, first = walked
+    edge = binding_of(graph, arrivals).edge[node]
+    start, unbound = graph.start_ns[node], edge < 0
     ready = start - arrivals.gap_ns[node]
-    known = np.where(edge >= 0, edge, 0)
-    sent = ready - (np.where(edge >= 0, arrivals.phi_ns[known], 0) if len(arrivals.phi_ns) else 0)
+    lag = np.where(unbound, 0, arrivals.phi_ns[edge]) if len(arrivals.phi_ns) else 0
+    sent = ready - lag
     # A first node without an edge waited since the window opened, if that was before anything in the graph.
-    sent[0] = since if edge[0] < 0 and graph.t0_ns > since else sent[0]
+    waited = first[unbound[first] & (graph.t0_ns > since[first])]
+    sent[waited] = since[waited]
     begins = np.stack((sent, ready, start), axis=1).ravel()
     ends = np.stack((ready, start, start + graph.dur_ns[node]), axis=1).ravel()
     kind = np.tile(np.array((PieceKind.LAG, PieceKind.GAP, PieceKind.NODE), np.int8), len(node))
-    kind[0] = PieceKind.GAP if edge[0] < 0 else kind[0]
-    keep = (ends > since) & ((ends > begins) | (kind == PieceKind.NODE))
-    keep[:2] &= start[0] > since  # what leads to a node that begins before the window is no part of it
-    nodes, edges = np.repeat(node, 3)[keep], np.repeat(edge, 3)[keep]
-    return Path(kind[keep], nodes, edges, np.maximum(begins, since)[keep], ends[keep], ties, path_count)
+    kind[3 * first[unbound[first]]] = PieceKind.GAP
+    opens = np.repeat(since, 3)
+    keep = (ends > opens) & ((ends > begins) | (kind == PieceKind.NODE))
+    before = first[start[first] <= since[first]]
+    keep[3 * before] = keep[3 * before + 1] = False  # what leads to a node that begins before the window
+    kept = np.flatnonzero(keep)
+    of_node = kept // 3
+    clipped = np.maximum(begins, opens)[kept]
+    return Path(kind[kept], node[of_node], edge[of_node], clipped, ends[kept], 0, 0), of_node
 
 
 def _check_partition(path: Path, since: int, until: int) -> None:

@@ -8,15 +8,26 @@ for its class is `unexplained`, since no gap is given a cause that the trace doe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.build import TraceGraph
 from stepcrit.graph.path import Path, PieceKind
 from stepcrit.intervals import ascending
-from stepcrit.model.arrays import NONE, Int8Array, Int32Array, Int64Array, freeze, median_of
+from stepcrit.model.arrays import (
+    NONE,
+    BoolArray,
+    Int8Array,
+    Int32Array,
+    Int64Array,
+    distinct,
+    freeze,
+    median_of,
+)
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.graph import EdgeKind, Graph, NodeKind
 from stepcrit.model.links import Links, Pieces
@@ -39,6 +50,7 @@ GAP_CLASS = {
     EdgeKind.BACKPRESSURE: WorkClass.SYNC_RETURN,
     EdgeKind.PEER: WorkClass.EVENT_GAP,
 }
+_GAP_TABLE = np.array([GAP_CLASS[kind] for kind in EdgeKind], np.int64)
 
 
 class Segments(Struct, frozen=True, eq=False):
@@ -53,6 +65,7 @@ class Segments(Struct, frozen=True, eq=False):
         evidence: evidence of the edge through which the path enters the node, -1 at the window's opening.
         edge_kind: kind of that edge, -1 there.
         is_gap: 1 for lags and gaps.
+        piece: the piece of the path that each is, or a part of.
     """
 
     start_ns: Int64Array
@@ -64,6 +77,7 @@ class Segments(Struct, frozen=True, eq=False):
     evidence: Int8Array
     edge_kind: Int8Array
     is_gap: Int8Array
+    piece: Int64Array
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -81,68 +95,138 @@ def segments_of(links: Links, built: TraceGraph, path: Path, usual: Mapping[int,
     Args:
         links: the trace's links.
         built: the graph.
-        path: the path on it.
+        path: the path on it, or several chains one after the other.
         usual: from `usual_gaps`.
 
     Raises:
         InternalError: the segments do not add up to the path (a bug).
     """
-    rows: list[tuple[int, ...]] = []
-    graph, node, edge = built.graph, path.node, path.edge
-    entered = edge >= 0
-    known = np.where(entered, edge, 0) if len(graph.src) else edge
-    evidence = np.where(entered, graph.evidence[known], NONE) if len(graph.src) else edge
-    kinds = np.where(entered, graph.edge_kind[known], NONE) if len(graph.src) else edge
-    is_device, event = graph.kind[node] >= NodeKind.KERNEL, graph.row[node]
-    work = np.where(is_device, links.work[event], NONE)
-    columns = (path.kind, path.start_ns, path.end_ns, event, work, is_device, built.arrivals.gap_ns[node])
-    about = zip(*(c.tolist() for c in (graph.lane[node], node, evidence, kinds)), strict=True)
-    whole, lag = int(PieceKind.NODE), int(PieceKind.LAG)
-    pieces = zip(*(column.tolist() for column in columns), strict=True)
-    for (piece, start, end, row, of_device, on_device, gap), where in zip(pieces, about, strict=True):
-        if piece != whole:
-            rows.append((start, end, gap_class(where[3], gap, usual, is_lag=piece == lag), row, *where, 1))
-        elif on_device:
-            rows.append((start, end, of_device, row, *where, 0))
-        else:
-            rows += [(*one, *where, 0) for one in opened(links, graph, where[1], (start, end))]
-    return _columns(rows, path)
+    graph, node = built.graph, path.node
+    evidence, kind = entered_by(graph, path.edge)
+    is_gap = path.kind != PieceKind.NODE
+    is_host = ~is_gap & (graph.kind[node] < NodeKind.KERNEL)
+    work = links.work[graph.row[node]]
+    gap_work = gap_classes(kind, built.arrivals.gap_ns[node], usual, is_lag=path.kind == PieceKind.LAG)
+    host = np.flatnonzero(is_host)
+    inner = opened(links, graph, node[host], (path.start_ns[host], path.end_ns[host]))
+    whole = np.flatnonzero(~is_host)
+    piece = np.concatenate((whole, host[inner.which]))
+    order = np.argsort(piece, kind="stable")
+    piece = piece[order]
+    columns = (
+        (path.start_ns, inner.start_ns),
+        (path.end_ns, inner.end_ns),
+        (np.where(is_gap, gap_work, work), inner.work),
+        (graph.row[node], inner.row),
+    )
+    start, end, work, row = (np.concatenate((of_piece[whole], own))[order] for of_piece, own in columns)
+    if int((end - start).sum()) != int((path.end_ns - path.start_ns).sum()):
+        raise InternalError("the segments of the critical path do not add up to the path")
+    node, flags = node[piece], is_gap[piece].astype(np.int8)
+    lane = graph.lane[node].astype(np.int32)
+    found = (start, end, work.astype(np.int8), row, lane, node, evidence[piece], kind[piece], flags, piece)
+    freeze(*found)
+    return Segments(*found)
 
 
-def opened(links: Links, graph: Graph, node: int, span: tuple[int, int]) -> list[tuple[int, int, int, int]]:
-    """(start, end, class, row) for each piece of a host node, inside a span of its observed time."""
-    if graph.kind[node] == NodeKind.SYNC:
-        return [(*span, WorkClass.SYNC, int(graph.row[node]))]
-    pieces = pieces_within(links.pieces, int(graph.lane[node]), span)
-    return [(a, b, int(links.work[row]) if row >= 0 else WorkClass.UNTRACKED, row) for a, b, row in pieces]
+def entered_by(graph: Graph, edge: Int64Array) -> tuple[Int8Array, Int8Array]:
+    """Evidence and kind of edges, -1 where there is none."""
+    if not len(graph.src):
+        none = np.full(len(edge), NONE, np.int8)
+        return none, none
+    evidence, kind = (np.where(edge >= 0, of[edge], NONE) for of in (graph.evidence, graph.edge_kind))
+    return evidence.astype(np.int8), kind.astype(np.int8)
 
 
-def pieces_within(pieces: Pieces, lane: int, span: tuple[int, int]) -> list[tuple[int, int, int]]:
-    """(start, end, owner) of a thread's pieces, clipped to a span."""
-    low, high = int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1])
-    first = int(np.searchsorted(pieces.end_ns[low:high], span[0], side="right")) + low
-    last = int(np.searchsorted(pieces.start_ns[low:high], span[1], side="left")) + low
-    return [
-        (max(int(pieces.start_ns[i]), span[0]), min(int(pieces.end_ns[i]), span[1]), int(pieces.owner[i]))
-        for i in range(first, last)
-    ]
+class Opened(Struct, frozen=True, eq=False):
+    """Parts of host nodes, in time order; `which` says of which of them."""
+
+    which: Int64Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    work: Int64Array
+    row: Int64Array
 
 
-def gap_class(edge_kind: int, gap: int, usual: Mapping[int, float], *, is_lag: bool) -> int:
-    """The name of a gap (WorkClass).
+def opened(links: Links, graph: Graph, node: Int64Array, span: tuple[Int64Array, Int64Array]) -> Opened:
+    """Host nodes by owner.
 
     Args:
-        edge_kind: of the edge that bound the node, -1 when nothing did.
-        gap: the residual in front of the node, in ns.
-        usual: from `usual_gaps`.
-        is_lag: it is the normal delay of the edge, no residual.
+        links: the trace's links.
+        graph: the graph.
+        node: host nodes.
+        span: of each, from when to when of its observed time.
     """
-    if edge_kind < 0:
-        return WorkClass.BEFORE_FIRST
-    work = GAP_CLASS[EdgeKind(edge_kind)]
-    if not is_lag and gap > max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * usual.get(edge_kind, 0.0)):
-        return WorkClass.UNEXPLAINED
-    return work
+    start, end = span
+    is_return = graph.kind[node] == NodeKind.SYNC
+    tiled = np.flatnonzero(~is_return)
+    tiles = pieces_within(links.pieces, graph.lane[node[tiled]], (start[tiled], end[tiled]))
+    returns = np.flatnonzero(is_return)
+    of_tiles = np.where(tiles.owner >= 0, links.work[tiles.owner], WorkClass.UNTRACKED)
+    which = np.concatenate((returns, tiled[tiles.which]))
+    order = np.argsort(which, kind="stable")
+    columns = (
+        which,
+        np.concatenate((start[returns], tiles.start_ns)),
+        np.concatenate((end[returns], tiles.end_ns)),
+        np.concatenate((np.full(len(returns), WorkClass.SYNC), of_tiles)),
+        np.concatenate((graph.row[node[returns]], tiles.owner)),
+    )
+    return Opened(*(column[order] for column in columns))
+
+
+class Tiles(Struct, frozen=True, eq=False):
+    """Pieces of threads, cut to spans; `which` says to which of them. Owner as in `Pieces`."""
+
+    which: Int64Array
+    start_ns: Int64Array
+    end_ns: Int64Array
+    owner: Int64Array
+
+
+def pieces_within(
+    pieces: Pieces, lane: NDArray[np.signedinteger[Any]], span: tuple[Int64Array, Int64Array]
+) -> Tiles:
+    """The pieces of threads inside of spans of theirs, in time order within each span."""
+    first, last = np.zeros((2, len(lane)), np.int64)
+    for one in distinct(lane).tolist():
+        low, high, mine = (
+            int(pieces.lane_ptr[one]),
+            int(pieces.lane_ptr[one + 1]),
+            np.flatnonzero(lane == one),
+        )
+        first[mine] = np.searchsorted(pieces.end_ns[low:high], span[0][mine], side="right") + low
+        last[mine] = np.searchsorted(pieces.start_ns[low:high], span[1][mine], side="left") + low
+    count = np.maximum(last - first, 0)
+    which = np.repeat(np.arange(len(lane)), count)
+    at = np.arange(len(which)) + np.repeat(first - (np.cumsum(count) - count), count)
+    start, end = (bound[which] for bound in span)
+    return Tiles(
+        which, np.maximum(pieces.start_ns[at], start), np.minimum(pieces.end_ns[at], end), pieces.owner[at]
+    )
+
+
+def gap_classes(
+    edge_kind: NDArray[np.signedinteger[Any]],
+    gap_ns: Int64Array,
+    usual: Mapping[int, float],
+    *,
+    is_lag: BoolArray,
+) -> Int64Array:
+    """The names of gaps (WorkClass).
+
+    Args:
+        edge_kind: of the edge that bound each node, -1 where nothing did.
+        gap_ns: the residual in front of each node.
+        usual: from `usual_gaps`.
+        is_lag: whether it is the normal delay of the edge, no residual.
+    """
+    longest = np.full(len(_GAP_TABLE), UNEXPLAINED_NS, np.int64)
+    for kind, ns in usual.items():
+        longest[kind] = int(max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * ns))
+    long = ~is_lag & (gap_ns > longest[edge_kind])
+    work = np.where(long, WorkClass.UNEXPLAINED, _GAP_TABLE[edge_kind])
+    return np.where(edge_kind < 0, WorkClass.BEFORE_FIRST, work)
 
 
 def gap_class_of_nodes(built: TraceGraph, usual: Mapping[int, float]) -> Int64Array:
@@ -152,9 +236,7 @@ def gap_class_of_nodes(built: TraceGraph, usual: Mapping[int, float]) -> Int64Ar
     best = binding[np.lexsort((graph.evidence[binding], graph.dst[binding]))][::-1]
     kind = np.full(len(graph), NONE, np.int64)
     kind[graph.dst[best]] = graph.edge_kind[best]  # backwards, so that the best evidence stays
-    gaps = arrivals.gap_ns.tolist()
-    classes = [gap_class(k, gap, usual, is_lag=False) for k, gap in zip(kind.tolist(), gaps, strict=True)]
-    return np.array(classes, np.int64)
+    return gap_classes(kind, arrivals.gap_ns, usual, is_lag=np.zeros(len(graph), np.bool_))
 
 
 def usual_gaps(built: TraceGraph) -> dict[int, float]:
@@ -164,23 +246,3 @@ def usual_gaps(built: TraceGraph) -> dict[int, float]:
     gaps, kinds = arrivals.gap_ns[graph.dst[edges]], graph.edge_kind[edges]
     found = {int(kind): gaps[kinds == kind] for kind in ascending(kinds)}
     return {kind: median_of(some) for kind, some in found.items() if len(some) >= ENOUGH_GAPS}
-
-
-def _columns(rows: list[tuple[int, ...]], path: Path) -> Segments:
-    table = np.array(rows, np.int64).reshape(-1, 9).T
-    start, end, work, row, lane, node, evidence, kind, is_gap = table
-    if len(path) and int((end - start).sum()) != int(path.end_ns[-1] - path.start_ns[0]):
-        raise InternalError("the segments of the critical path do not add up to the path")
-    segments = Segments(
-        start,
-        end,
-        work.astype(np.int8),
-        row,
-        lane.astype(np.int32),
-        node,
-        evidence.astype(np.int8),
-        kind.astype(np.int8),
-        is_gap.astype(np.int8),
-    )
-    freeze(*(getattr(segments, name) for name in Segments.__struct_fields__))
-    return segments

@@ -5,8 +5,9 @@ Nothing here is rounded, shortened or escaped: that is `report`'s work, and its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -106,6 +107,27 @@ class Input(Struct, frozen=True):
     name: str
     sha256: str
     size_bytes: int
+
+
+class Deferred(Mapping[str, Any]):
+    """A mapping that is made when it is first looked into: a screen shows a part of the data, and needs none of it."""
+
+    def __init__(self, make: Callable[[], dict[str, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def made(self) -> dict[str, Any]:
+        """The mapping itself."""
+        return self._make()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.made)
+
+    def __len__(self) -> int:
+        return len(self.made)
 
 
 class Document(Struct, frozen=True):
