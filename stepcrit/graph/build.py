@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from stepcrit.graph.assemble import Edges, Nodes, assemble, columns_of, edges_of, joined
-from stepcrit.graph.claims import Claims, DeviceClaim
+from stepcrit.graph.claims import Claims
 from stepcrit.graph.rules import apply_rules
 from stepcrit.graph.scene import Rules, Scene, survey
 from stepcrit.graph.schedule import Arrivals, observe
@@ -146,17 +146,16 @@ def _device_nodes(scene: Scene, claims: Claims) -> DeviceNodes:
 def _device_cuts(scene: Scene, claims: Claims) -> dict[int, set[int]]:
     """Where activities are split; event claims that contradict time by more than the tolerance are dropped."""
     start, end = scene.events.start_ns, scene.events.end_ns
+    src, dst = claims.device["src"], claims.device["dst"]
+    over = end[src] - start[dst]
+    late = (over > max(scene.rules.tolerance_ns, 0)) & (claims.device["kind"] == EdgeKind.EVENT)
+    if late.any():
+        claims.notes[Note.EVENT_TOO_LATE] += int(late.sum())
+    split = np.flatnonzero((over > 0) & ~late & (start[dst] >= start[src]))
     cuts: dict[int, set[int]] = defaultdict(set)
-    kept: list[DeviceClaim] = []
-    for claim in claims.device:
-        over = int(end[claim.src] - start[claim.dst])
-        if over > 0 and claim.kind == EdgeKind.EVENT and over > scene.rules.tolerance_ns:
-            claims.notes[Note.EVENT_TOO_LATE] += 1
-            continue
-        if over > 0 and start[claim.dst] >= start[claim.src]:
-            cuts[claim.src].add(int(start[claim.dst]))
-        kept.append(claim)
-    claims.device[:] = kept
+    for one, at in zip(src[split].tolist(), start[dst[split]].tolist(), strict=True):
+        cuts[one].add(at)
+    claims.device.keep(~late)
     for wait in claims.wait:
         if wait.until_ns < end[wait.src]:
             cuts[wait.src].add(wait.until_ns)
@@ -194,14 +193,14 @@ def _edges(scene: Scene, claims: Claims, threads: ThreadNodes, device: DeviceNod
 
 def _device_edges(scene: Scene, claims: Claims, device: DeviceNodes, host_count: int) -> Edges:
     """E3, E4: from the part that has ended by then."""
-    src, dst, kind, evidence = columns_of(claims.device, 4)
+    src, dst, kind, evidence = claims.device.all
     from_node = device.all_ending_by(src, scene.events.start_ns[dst])
     return edges_of((from_node, device.first[dst]), kind, evidence, shift=(host_count, host_count))
 
 
 def _launch_edges(claims: Claims, threads: ThreadNodes, device: DeviceNodes) -> Edges:
     """E2: from the stretch of the thread that ends at the launch point."""
-    row, lane, at = columns_of(claims.launch, 3)
+    row, lane, at = claims.launch.all
     src = threads.all_ending_by(lane, at)
     without = int((src < 0).sum())
     if without:

@@ -9,26 +9,38 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+import numpy as np
 from msgspec import Struct, field
 
+from stepcrit.model.arrays import BoolArray, Int64Array
 from stepcrit.model.graph import EdgeKind, Evidence
 
 
-class DeviceClaim(NamedTuple):
-    """Device activity `src` must end before device activity `dst` starts."""
+class Table:
+    """Claims of a kind of which there is one for each activity: columns that rules add many rows to at once."""
 
-    src: int
-    dst: int
-    kind: EdgeKind
-    evidence: Evidence
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._added: list[Int64Array] = [np.empty((len(names), 0), np.int64)]
 
+    def add(self, *columns: int | Int64Array) -> None:
+        """Rows; a number stands for a column that is the same in each of them."""
+        self._added.append(np.array(np.broadcast_arrays(*map(np.atleast_1d, columns)), np.int64))
 
-class LaunchClaim(NamedTuple):
-    """Device activity `row` could not start before `lane` reached `at_ns`."""
+    def keep(self, rows: BoolArray) -> None:
+        """Leave out all other rows."""
+        self._added = [self.all[:, rows]]
 
-    row: int
-    lane: int
-    at_ns: int
+    @property
+    def all(self) -> Int64Array:
+        """One column below the other, in the order of the names."""
+        if len(self._added) > 1:
+            self._added = [np.concatenate(self._added, axis=1)]
+        return self._added[0]
+
+    def __getitem__(self, name: str) -> Int64Array:
+        column: Int64Array = self.all[self._names.index(name)]
+        return column
 
 
 class WaitClaim(NamedTuple):
@@ -64,10 +76,17 @@ class HandoverClaim(NamedTuple):
 
 
 class Claims(Struct):
-    """Everything the rules have found so far; each rule adds to it."""
+    """Everything the rules have found so far; each rule adds to it.
 
-    device: list[DeviceClaim] = field(default_factory=list)
-    launch: list[LaunchClaim] = field(default_factory=list)
+    Attributes:
+        device: device activity `src` must end before device activity `dst` starts.
+        launch: device activity `row` could not start before `lane` reached `at_ns`.
+        wait, release, handover: see there.
+        notes: how often something was dropped, clamped or inferred.
+    """
+
+    device: Table = field(default_factory=lambda: Table("src", "dst", "kind", "evidence"))
+    launch: Table = field(default_factory=lambda: Table("row", "lane", "at_ns"))
     wait: list[WaitClaim] = field(default_factory=list)
     release: list[ReleaseClaim] = field(default_factory=list)
     handover: list[HandoverClaim] = field(default_factory=list)

@@ -9,19 +9,23 @@ import numpy as np
 from msgspec import Struct, field
 
 from stepcrit.graph.claims import Claims
-from stepcrit.intervals import covers, union
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.intervals import ascending, covers, union
+from stepcrit.model.arrays import NONE, Int64Array, distinct
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
 
 class Cuts(Struct):
-    """Where one thread is cut, where it is blocked, and where it needs a node without length."""
+    """Where one thread is cut, where it is blocked, and where it needs a node without length.
 
+    Something hangs on `launches` and `anchors`, instants, from before.
+    """
+
+    launches: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
     at: set[int] = field(default_factory=set)
     blocked: list[tuple[int, int]] = field(default_factory=list)
     empty: set[int] = field(default_factory=set)
-    anchors: set[int] = field(default_factory=set)  # instants that something hangs on from before
+    anchors: set[int] = field(default_factory=set)
     sync: dict[int, int] = field(default_factory=dict)  # start of a sync node -> its call
 
 
@@ -73,9 +77,9 @@ def collect_cuts(
 ) -> dict[int, Cuts]:
     """Cuts per lane: launch points, waits, releases, hand-overs, and the instants that steps end at."""
     cuts: dict[int, Cuts] = defaultdict(Cuts)
-    for claim in claims.launch:
-        cuts[claim.lane].at.add(claim.at_ns)
-        cuts[claim.lane].anchors.add(claim.at_ns)
+    launched_by = claims.launch["lane"]
+    for lane_of in distinct(launched_by).tolist():
+        cuts[lane_of].launches = claims.launch["at_ns"][launched_by == lane_of]
     for wait in claims.wait:
         end = int(events.end_ns[wait.call])
         lane = cuts[int(events.lane[wait.call])]
@@ -127,14 +131,14 @@ def _cut_lane(pieces: Pieces, lane: int, cuts: Cuts, *, full: bool) -> tuple[Int
     """Lane, start, end, row and is_sync of one thread's nodes."""
     low, high = int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1])
     first, last = int(pieces.start_ns[low]), int(pieces.end_ns[high - 1])
-    bounds = {first, last, *cuts.at}
-    if full:
-        bounds.update(pieces.start_ns[low:high].tolist())
-    at = np.array(sorted(t for t in bounds if first <= t <= last), np.int64)
+    others = np.array((first, last, *cuts.at), np.int64)
+    bounds = ascending(np.concatenate((others, cuts.launches, pieces.start_ns[low : high if full else low])))
+    at = bounds[(bounds >= first) & (bounds <= last)]
     start, end = at[:-1], at[1:]
     free = ~covers(union(*_columns(cuts.blocked)), start)
     # A launch from the very first instant of a thread needs something to hang on: an empty marker.
-    empty = np.array(sorted(cuts.empty | ({first} & cuts.anchors)), np.int64)
+    needed = {first} if first in cuts.anchors or (cuts.launches == first).any() else set()
+    empty = np.array(sorted(cuts.empty | needed), np.int64)
     start, end = np.concatenate((start[free], empty)), np.concatenate((end[free], empty))
     order = np.lexsort((end, start))
     start, end = start[order], end[order]
@@ -151,19 +155,23 @@ def _columns(pairs: list[tuple[int, int]]) -> tuple[Int64Array, Int64Array]:
 def _sync_rows(cuts: Cuts, start: Int64Array, row: Int64Array) -> Int64Array:
     """Give sync nodes their call as owner; returns 1 for each sync node."""
     is_sync = np.zeros(len(start), np.int64)
-    for at, call in cuts.sync.items():
-        i = int(np.searchsorted(start, at, side="left"))
-        if i < len(start) and start[i] == at:
-            row[i], is_sync[i] = call, 1
+    at, call = (np.fromiter(some, np.int64, len(cuts.sync)) for some in (cuts.sync, cuts.sync.values()))
+    i = np.searchsorted(start, at, side="left")
+    known = np.flatnonzero(i < len(start))
+    known = known[start[i[known]] == at[known]]
+    row[i[known]], is_sync[i[known]] = call[known], 1
     return is_sync
 
 
 def _main_owner(pieces: Pieces, span: tuple[int, int], start: Int64Array, end: Int64Array) -> Int64Array:
     """The event that owns the longest single piece of each node, -1 for untracked time."""
     node, piece, length = _overlaps(pieces, span, start, end)
-    order = np.lexsort((piece, length, node))
     row = np.full(len(start), NONE, np.int64)
-    row[node[order]] = pieces.owner[piece[order]]  # the longest comes last and stays
+    if node.size:
+        first = np.diff(node, prepend=NONE) != 0
+        longest = np.maximum.reduceat(length, np.flatnonzero(first))[np.cumsum(first) - 1]
+        most = np.flatnonzero(length == longest)
+        row[node[most]] = pieces.owner[piece[most]]  # of several, the last stays
     return row
 
 
@@ -180,11 +188,10 @@ def _overlaps(
     piece = np.concatenate((np.searchsorted(p_start, start, side="right") - 1, np.arange(high - low)))
     inside = (node >= 0) & (piece >= 0)
     node, piece = node[inside], piece[inside]
-    both = np.sort(node * np.int64(high - low + 1) + piece, kind="stable")  # two ascending columns: merged
-    both = (
-        both[np.append(True, both[1:] != both[:-1])] if len(both) else both
-    )  # what starts together meets once
-    node, piece = both // (high - low + 1), both % (high - low + 1)
+    bits = (high - low).bit_length()
+    both = np.sort((node << bits) | piece, kind="stable")  # two ascending columns: merged
+    both = both[np.diff(both, prepend=NONE) != 0]  # what starts together meets once
+    node, piece = both >> bits, both & ((1 << bits) - 1)
     length = np.minimum(end[node], p_end[piece]) - np.maximum(start[node], p_start[piece])
     some = length > 0
     return node[some], piece[some] + low, length[some]

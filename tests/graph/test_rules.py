@@ -930,8 +930,8 @@ def test_rules_only_name_rows_and_instants_of_the_trace(case: Case) -> None:
     scene = survey(raw.events, link(raw), Rules())
     claims = apply_rules(scene)
     device = set(scene.device.tolist())
-    assert {row for claim in claims.device for row in (claim.src, claim.dst)} <= device
-    assert {claim.row for claim in claims.launch} <= device
+    assert {*claims.device["src"].tolist(), *claims.device["dst"].tolist()} <= device
+    assert set(claims.launch["row"].tolist()) <= device
     for wait in claims.wait:
         assert wait.src in device
         start, end = int(raw.events.start_ns[wait.call]), int(raw.events.end_ns[wait.call])

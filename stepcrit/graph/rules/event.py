@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from stepcrit.graph.claims import Claims, DeviceClaim
+from stepcrit.graph.claims import Claims
 from stepcrit.graph.scene import Queue, Scene, calls
 from stepcrit.link.api import CallRole
 from stepcrit.model.arguments import whole, words
@@ -73,7 +73,7 @@ def event_waits(scene: Scene, claims: Claims) -> None:
         queue = _queue_of(scene, record.device, record.stream)
         dst = queue.first_issued_after(int(scene.events.start_ns[record.call])) if queue else NONE
         if src >= 0 and dst >= 0 and src != dst:
-            claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, evidence))
+            claims.device.add(src, dst, EdgeKind.EVENT, evidence)
 
 
 def recorded_work(scene: Scene, record: SyncRecord) -> tuple[int, Evidence]:
@@ -107,7 +107,7 @@ def inferred_event_waits(scene: Scene, claims: Claims) -> None:
         src = _likely_meant(scene, dst, int(events.start_ns[call])) if dst >= 0 else NONE
         if src >= 0:
             claims.notes[Note.INFERRED_WAIT] += 1
-            claims.device.append(DeviceClaim(src, dst, EdgeKind.EVENT, Evidence.TIMING))
+            claims.device.add(src, dst, EdgeKind.EVENT, Evidence.TIMING)
 
 
 def _likely_meant(scene: Scene, dst: int, before_call: int) -> int:

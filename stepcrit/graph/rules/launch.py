@@ -8,8 +8,11 @@ activity started while the call was running: the time inside the call is host ti
 
 from __future__ import annotations
 
-from stepcrit.graph.claims import Claims, LaunchClaim
+import numpy as np
+
+from stepcrit.graph.claims import Claims
 from stepcrit.graph.scene import Scene
+from stepcrit.model.arrays import BoolArray
 from stepcrit.model.graph import Note
 
 
@@ -19,38 +22,23 @@ def launch_points(scene: Scene, claims: Claims) -> None:
     A start before the call by no more than the tolerance is clamped to it; a longer one contradicts
     causality: the edge is dropped and counted, since the device clock is then in doubt.
     """
-    events, launch = scene.events, scene.links.launch
-    busy_until: dict[int, int] = {}
-    ends = events.end_ns[[claim.src for claim in claims.device]].tolist() if claims.device else []
-    for claim, end in zip(claims.device, ends, strict=True):
-        if end > busy_until.get(claim.dst, -1):
-            busy_until[claim.dst] = end
-    device, tolerance = scene.device, scene.rules.tolerance_ns
-    call = launch[device]
-    columns = (
-        device,
-        call,
-        events.start_ns[device],
-        *(c[call] for c in (events.start_ns, events.end_ns, events.lane)),
-    )
-    for row, called, start, call_start, call_end, lane in zip(*(c.tolist() for c in columns), strict=True):
-        if called < 0:
-            claims.notes[Note.NO_LAUNCH] += 1
-            continue
-        if start < call_start - tolerance:
-            claims.notes[Note.BEFORE_LAUNCH] += 1
-            continue
-        if start < call_start:
-            claims.notes[Note.JUST_BEFORE_LAUNCH] += 1
-        at = _launch_point(start, (call_start, call_end), busy_until.get(row, -1))
-        claims.launch.append(LaunchClaim(row, lane, at))
+    events, tolerance = scene.events, scene.rules.tolerance_ns
+    device, call = scene.device, scene.links.launch[scene.device]
+    launched = call >= 0
+    _note(claims, Note.NO_LAUNCH, ~launched)
+    device, call = device[launched], call[launched]
+    early = events.start_ns[call] - events.start_ns[device]
+    _note(claims, Note.BEFORE_LAUNCH, early > tolerance)
+    _note(claims, Note.JUST_BEFORE_LAUNCH, (early > 0) & (early <= tolerance))
+    device, call = device[early <= tolerance], call[early <= tolerance]
+    busy_until = np.full(len(events), -1, np.int64)
+    np.maximum.at(busy_until, claims.device["dst"], events.end_ns[claims.device["src"]])
+    start, from_ns, until_ns = events.start_ns[device], events.start_ns[call], events.end_ns[call]
+    queued = (start >= from_ns) & (busy_until[device] > from_ns)
+    at = np.where(start >= until_ns, until_ns, np.where(queued, from_ns, start))
+    claims.launch.add(device, events.lane[call].astype(np.int64), at)
 
 
-def _launch_point(start: int, call: tuple[int, int], busy_until: int) -> int:
-    """The instant from which an activity was free to start."""
-    call_start, call_end = call
-    if start >= call_end:
-        return call_end
-    if start >= call_start and busy_until > call_start:
-        return call_start
-    return start
+def _note(claims: Claims, note: Note, found: BoolArray) -> None:
+    if found.any():
+        claims.notes[note] += int(found.sum())

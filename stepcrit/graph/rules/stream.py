@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import numpy as np
 
-from stepcrit.graph.claims import Claims, DeviceClaim
+from stepcrit.graph.claims import Claims
 from stepcrit.graph.scene import Scene
+from stepcrit.model.arrays import Int64Array
 from stepcrit.model.graph import EdgeKind, Evidence, Note
 
 DEPENDENT_LAUNCH_NS = 5_000
@@ -24,35 +25,54 @@ def stream_order(scene: Scene, claims: Claims) -> None:
     neither waits for the other: a node that starts far inside the one before it, just after another node
     of its graph has ended, waited for that one.
     """
-    kind, order = EdgeKind.STREAM, Evidence.ORDER
     for queue in scene.queues.values():
-        rows = queue.rows.tolist()
-        start, end = (c[queue.rows].tolist() for c in (scene.events.start_ns, scene.events.end_ns))
-        for i, row in enumerate(rows[1:], 1):
-            before = rows[i - 1]
-            if end[i - 1] <= start[i]:
-                claims.device.append(DeviceClaim(before, row, kind, order))
-                continue
-            other = _of_its_branch(scene, rows, i)
-            if other is None:
-                claims.notes[Note.SPLIT] += 1
-                claims.device.append(DeviceClaim(before, row, kind, order))
-            else:
-                claims.notes[Note.TIMING] += 1
-                claims.device.append(DeviceClaim(other, row, kind, Evidence.TIMING))
-            later = bisect_left(start, end[i - 1], i + 1)  # the first that starts when the tail has ended
-            if later < len(rows):
-                claims.device.append(DeviceClaim(before, rows[later], kind, order))
+        rows = queue.rows
+        start, end = (c[rows] for c in (scene.events.start_ns, scene.events.end_ns))
+        src, evidence = rows[:-1].copy(), np.full(max(len(rows) - 1, 0), Evidence.ORDER, np.int64)
+        overlaps = np.flatnonzero(end[:-1] > start[1:])
+        _claim_branches(scene, claims, (rows, src, evidence), overlaps)
+        # of each overlapped tail, the first that starts when it has ended
+        later = np.maximum(np.searchsorted(start, end[overlaps], side="left"), overlaps + 2)
+        tails, later = overlaps[later < len(rows)], later[later < len(rows)]
+        order = np.argsort(np.concatenate((np.arange(len(src)), tails)), kind="stable")
+        columns = (
+            (src, rows[tails]),
+            (rows[1:], rows[later]),
+            (evidence, np.full(len(tails), Evidence.ORDER)),
+        )
+        src, dst, evidence = (np.concatenate(parts)[order] for parts in columns)
+        claims.device.add(src, dst, EdgeKind.STREAM, evidence)
 
 
-def _of_its_branch(scene: Scene, rows: list[int], i: int) -> int | None:
+def _claim_branches(
+    scene: Scene, claims: Claims, columns: tuple[Int64Array, Int64Array, Int64Array], overlaps: Int64Array
+) -> None:
+    """Change the claims of nodes that waited for another branch of their graph, and count overlaps.
+
+    Args:
+        scene: the scene.
+        claims: where overlaps are counted.
+        columns: the queue's rows, and the source and evidence of each claim but the first row's, which is none.
+        overlaps: places of claims whose source ends after their target starts.
+    """
+    rows, src, evidence = columns
+    for at in overlaps.tolist():
+        other = _of_its_branch(scene, rows, at + 1)
+        if other is None:
+            claims.notes[Note.SPLIT] += 1
+        else:
+            claims.notes[Note.TIMING] += 1
+            src[at], evidence[at] = other, Evidence.TIMING
+
+
+def _of_its_branch(scene: Scene, rows: Int64Array, i: int) -> int | None:
     """The node of the same graph whose end explains the start of an overlapping node; None if none does."""
-    events, row = scene.events, rows[i]
+    events, row = scene.events, int(rows[i])
     start = int(events.start_ns[row])
     if scene.rules.strict or int(events.end_ns[rows[i - 1]]) - start <= DEPENDENT_LAUNCH_NS:
         return None
     found = None
-    for other in rows[max(0, i - BRANCHES) : i]:
+    for other in rows[max(0, i - BRANCHES) : i].tolist():
         ended = int(events.end_ns[other])
         same_graph = events.correlation[other] == events.correlation[row] >= 0
         if same_graph and start - NODE_GAP_NS <= ended <= start:

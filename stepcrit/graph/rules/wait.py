@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stepcrit.graph.claims import Claims, WaitClaim
 from stepcrit.graph.rules.event import SyncRecord, recorded_work, sync_records
 from stepcrit.graph.scene import Scene, calls
 from stepcrit.link.api import CallRole
 from stepcrit.link.copies import ends_of
-from stepcrit.model.arrays import NONE
+from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.events import EventKind
 from stepcrit.model.graph import EdgeKind, Evidence, Note
 
@@ -28,28 +30,27 @@ def copy_waits(scene: Scene, claims: Claims) -> None:
     """
     events, launch = scene.events, scene.links.launch
     copies = scene.device[events.kind[scene.device] == EventKind.MEMCPY]
-    points = {claim.row: claim.at_ns for claim in claims.launch}
-    before = _busy_until(scene, claims)
+    points, before = np.full((2, len(events)), NONE, np.int64)
+    points[claims.launch["row"]] = claims.launch["at_ns"]
+    _fill_busy_until(before, scene, claims)
     for row in copies[launch[copies] >= 0].tolist():
-        call, at = int(launch[row]), points.get(row, NONE)
+        call, at = int(launch[row]), int(points[row])
         start, call_end, end = int(events.start_ns[call]), int(events.end_ns[call]), int(events.end_ns[row])
         queued = at == start < int(events.start_ns[row]) <= call_end
         if start < end <= call_end and at >= 0 and (_blocks(scene, call, row) or queued):
             claims.wait.append(WaitClaim(row, call, max(at, start), end, EdgeKind.SYNC, Evidence.ID))
-        elif queued and row in before and ends_of(events.name_of(row))[0] == "Pageable":
-            src = before[row]
+        elif queued and before[row] >= 0 and ends_of(events.name_of(row))[0] == "Pageable":
+            src = int(before[row])
             until = int(events.end_ns[src])
             if start < until <= call_end:
                 claims.wait.append(WaitClaim(src, call, start, until, EdgeKind.SYNC, Evidence.ORDER))
 
 
-def _busy_until(scene: Scene, claims: Claims) -> dict[int, int]:
-    """For each device activity, the known predecessor that ends last."""
-    end, before = scene.events.end_ns, dict[int, int]()
-    for claim in claims.device:
-        if claim.dst not in before or end[claim.src] > end[before[claim.dst]]:
-            before[claim.dst] = claim.src
-    return before
+def _fill_busy_until(before: Int64Array, scene: Scene, claims: Claims) -> None:
+    """For each device activity, the known predecessor that ends last; of several, the one claimed first."""
+    src, dst = claims.device["src"], claims.device["dst"]
+    order = np.lexsort((-np.arange(len(src)), scene.events.end_ns[src]))
+    before[dst[order]] = src[order]
 
 
 def sync_waits(scene: Scene, claims: Claims) -> None:
