@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import codecs
-import json
 import os
 import re
 from collections.abc import Callable
 
 from stepcrit.errors import OutputError, UsageError
 from stepcrit.model.section import Document
-from stepcrit.report import as_csv, as_json, markdown, text
+from stepcrit.report import text
 from stepcrit.report.drafts import put
 from stepcrit.report.safe import ascii_text, visible
 from stepcrit.report.screen import Screen
 
+
+def _json(document: Document, screen: Screen) -> bytes:
+    from stepcrit.report import as_json  # noqa: PLC0415 - only the format that is asked for loads
+
+    return _as_taken(as_json.render(document), screen, _json_escaped)
+
+
+def _markdown(document: Document, screen: Screen) -> bytes:
+    from stepcrit.report import markdown  # noqa: PLC0415
+
+    return _as_taken(markdown.render(document), screen, ascii_text)
+
+
+def _csv(document: Document, screen: Screen) -> bytes:
+    from stepcrit.report import as_csv  # noqa: PLC0415
+
+    return _as_taken(as_csv.render(document), screen, _escaped)
+
+
 RENDERERS: dict[str, Callable[[Document, Screen], bytes]] = {
     "text": text.render,
-    "json": lambda document, screen: _as_taken(as_json.render(document), screen, _json_escaped),
-    "md": lambda document, screen: _as_taken(markdown.render(document), screen, ascii_text),
-    "csv": lambda document, screen: _as_taken(as_csv.render(document), screen, _escaped),
+    "json": _json,
+    "md": _markdown,
+    "csv": _csv,
 }
 """Name of the format -> renderer. Only text asks for the width; the others are UTF-8 but where ASCII is asked."""
 
@@ -80,6 +98,8 @@ def _is_ascii(encoding: str) -> bool:
 
 def _json_escaped(document: str) -> str:
     """The same JSON in ASCII: other characters only stand inside strings."""
+    import json  # noqa: PLC0415 - rarely needed
+
     return _FOREIGN.sub(lambda found: json.dumps(found[0])[1:-1], document)
 
 
