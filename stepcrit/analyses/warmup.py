@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 
-from stepcrit.intervals import Intervals, union
+from stepcrit.intervals import Intervals, ascending, union
 from stepcrit.link.api import CallRole, call_roles
 from stepcrit.link.classify import INPUT
 from stepcrit.model.arrays import BoolArray, Int64Array, median_of
@@ -156,10 +156,11 @@ def _growth(memory: MemoryTable, steps: Steps) -> Int64Array | None:
     if not known.size:
         return None
     known = known[np.argsort(memory.ts_ns[known], kind="stable")]
-    device = np.stack((memory.device_type[known], memory.device[known]), axis=1)
+    # two numbers of 32 bits as one
+    device = (memory.device_type[known].astype(np.int64) << 32) + memory.device[known]
     grown = np.zeros(len(steps), np.int64)
-    for one in np.unique(device, axis=0):
-        rows = known[(device == one).all(axis=1)]
+    for one in ascending(device):
+        rows = known[device == one]
         height, at = np.maximum.accumulate(memory.reserved[rows]), memory.ts_ns[rows]
         for i, step in enumerate(steps):
             low, high = np.searchsorted(at, (step.host_start_ns, step.host_end_ns), side="left")

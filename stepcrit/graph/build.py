@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -14,6 +14,7 @@ from stepcrit.graph.rules import apply_rules
 from stepcrit.graph.scene import Rules, Scene, survey
 from stepcrit.graph.schedule import Arrivals, observe
 from stepcrit.graph.threads import ThreadNodes, collect_cuts, cut_threads, no_pieces
+from stepcrit.intervals import ascending
 from stepcrit.model.arrays import NONE, Int64Array, freeze
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import EventKind, EventTable
@@ -44,10 +45,12 @@ class TraceGraph(Struct, frozen=True, eq=False):
         i = self.threads.ending_by(lane, at_ns)
         return int(self.number[i]) if i >= 0 else NONE
 
-    def parts_of(self, rows: Iterable[int]) -> list[int]:
+    def parts_of(self, rows: Sequence[int] | Int64Array) -> list[int]:
         """The first and the last part of each of the given device rows."""
-        found = {int(self.last_node[row]) for row in rows} | {int(self.first_node[row]) for row in rows}
-        return sorted(found - {NONE})
+        some = np.asarray(rows, np.int64)
+        found = ascending(np.concatenate((self.first_node[some], self.last_node[some])))
+        parts: list[int] = found[found >= 0].tolist()
+        return parts
 
 
 class DeviceNodes(Struct, frozen=True, eq=False):

@@ -75,7 +75,8 @@ class Applied(Struct, frozen=True, eq=False):
         """The delays that replay uses after the changes."""
         arrivals = replace(view.built.arrivals, gap_ns=self.gap_ns)
         delays = view.delays(policy, arrivals)
-        edges = view.launch_calls.delays(self.changed, delays.edge_ns, policy)
+        calls = view.launch_calls
+        edges = calls.delays(calls.longer_ns(self.changed), delays.edge_ns, policy)
         delays = Lags(edges, delays.origin_ns)
         if self.removed.any():
             delays = without(view.built.graph, delays, self.removed)

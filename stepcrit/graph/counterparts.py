@@ -45,21 +45,28 @@ class Counterparts(Struct, frozen=True, eq=False):
     threads: Mapping[int, Rows]
 
 
+class _InTime(Struct, frozen=True, eq=False):
+    """Event rows in time order, and when they begin."""
+
+    rows: Int64Array
+    start_ns: Int64Array
+
+
 class Matcher(Struct, frozen=True, eq=False):
     """Compares the steps of one capture. Made by `matcher`.
 
     Attributes:
         view: any step of the capture.
         code: per event row, a number for what it is called.
-        ranges: operators and annotations that do work, in time order.
-        waits: calls of the kinds that block somewhere in the capture, in time order.
+        ranges: operators and annotations that do work.
+        waits: calls of the kinds that block somewhere in the capture.
         lanes: host lanes that the graph has nodes for.
     """
 
     view: StepGraph
     code: Int64Array
-    ranges: Int64Array
-    waits: Int64Array
+    ranges: _InTime
+    waits: _InTime
     lanes: tuple[int, ...]
 
     def match(self, step: Step, other: Step) -> Counterparts | str:
@@ -101,14 +108,11 @@ class Matcher(Struct, frozen=True, eq=False):
         low, high = np.searchsorted(links.issued_ns, (step.host_start_ns, step.host_end_ns), side="left")
         return np.sort(links.issued[low:high])
 
-    def _on(self, rows: Int64Array, step: Step, lane: int) -> Int64Array:
+    def _on(self, some: _InTime, step: Step, lane: int) -> Int64Array:
         """Those of some rows that begin in a step's host window on one thread."""
-        events = self.view.trace.events
-        low, high = np.searchsorted(
-            events.start_ns[rows], (step.host_start_ns, step.host_end_ns), side="left"
-        )
-        within = rows[low:high]
-        found: Int64Array = within[events.lane[within] == lane]
+        low, high = np.searchsorted(some.start_ns, (step.host_start_ns, step.host_end_ns), side="left")
+        within = some.rows[low:high]
+        found: Int64Array = within[self.view.trace.events.lane[within] == lane]
         return found
 
     def _waits(self, step: Step, other: Step, lane: int) -> Rows:
@@ -163,7 +167,8 @@ def matcher(view: StepGraph) -> Matcher:
     blocking = distinct(events.name[threads.row[threads.is_sync]])
     waits = events.is_kind(EventKind.RUNTIME) & np.isin(events.name, blocking)
     lanes = tuple(np.flatnonzero(np.diff(threads.ptr)).tolist())
-    return Matcher(view, code, np.flatnonzero(work), np.flatnonzero(waits), lanes)
+    ranges, calls = (_InTime(rows, events.start_ns[rows]) for rows in map(np.flatnonzero, (work, waits)))
+    return Matcher(view, code, ranges, calls, lanes)
 
 
 def _joined(pairs: Iterable[Rows]) -> Rows:

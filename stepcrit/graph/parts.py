@@ -22,9 +22,15 @@ def keep_tails(graph: Graph, dur_ns: Int64Array) -> Int64Array:
         Durations per node; the sum over the parts of each activity is as given.
     """
     nodes = np.flatnonzero(graph.part > 0)
+    changed = nodes[dur_ns[nodes] != graph.dur_ns[nodes]]
+    if not changed.size:
+        return dur_ns
+    wanted = np.zeros(int(graph.row[nodes].max()) + 1, np.bool_)
+    wanted[graph.row[changed]] = True
+    nodes = nodes[wanted[graph.row[nodes]]]
     nodes = nodes[np.lexsort((graph.part[nodes], graph.row[nodes]))]
     after = dur_ns.copy()
-    for parts in np.split(nodes, np.flatnonzero(np.diff(graph.row[nodes])) + 1) if nodes.size else ():
+    for parts in np.split(nodes, np.flatnonzero(np.diff(graph.row[nodes])) + 1):
         left = int(dur_ns[parts].sum())
         for node in parts[:0:-1].tolist():
             after[node] = min(int(graph.dur_ns[node]), left)

@@ -71,14 +71,16 @@ def critical_path(
         InternalError: the pieces do not partition the window (a bug).
     """
     since = graph.t0_ns if since_ns is None else since_ns
-    end = graph.end_ns
-    sink = max(sinks, key=lambda v: (int(end[v]), int(graph.dur_ns[v]), -v))
-    latest = [v for v in sinks if end[v] == end[sink]]
+    nodes = np.fromiter(sinks, np.int64, len(sinks))
+    end = graph.start_ns[nodes] + graph.dur_ns[nodes]
+    nodes = nodes[end == end.max()]
+    sink = int(nodes[np.lexsort((-nodes, graph.dur_ns[nodes]))[-1]])
+    latest = nodes.tolist()
     path = replace(chain(graph, arrivals, sink, since_ns=since), path_count=1)
     ties = path.ties + len(latest) - 1
     if ties:
         path = replace(path, ties=ties, path_count=_count_paths(graph, arrivals, latest, since))
-    _check_partition(path, since, int(end[sink]))
+    _check_partition(path, since, int(end.max()))
     return path
 
 

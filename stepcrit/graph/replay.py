@@ -22,7 +22,6 @@ from msgspec import Struct
 
 from stepcrit.graph.engines import Engine, order
 from stepcrit.graph.input import Loop, loop_of
-from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.schedule import GapPolicy, Lags
 from stepcrit.graph.stepgraph import StepGraph, sinks_of
 from stepcrit.model.arrays import BoolArray, Int64Array
@@ -113,6 +112,11 @@ class Replayer(Struct, frozen=True, eq=False):
         first, last = (int(end[self.ends[i]].max()) for i in (0, -1))
         return (last - first) // self.period_count
 
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether changes apply to all of the capture."""
+        return not self.cut and bool(self.changeable.all())
+
     def baseline(self) -> Saving:
         """The saving with nothing changed: 0 where the engine replays the record, negative where it takes longer.
 
@@ -179,6 +183,8 @@ class Replayer(Struct, frozen=True, eq=False):
 
     def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
         """Delays with the observed ones in front of every node that a change does not reach."""
+        if self.is_everywhere:
+            return delays
         old, reach = self.delays[policy], self.changeable.copy()
         reach[list(self.cut)] = False
         return Lags(
@@ -188,6 +194,8 @@ class Replayer(Struct, frozen=True, eq=False):
 
     def inside(self, dur_ns: Int64Array) -> Int64Array:
         """New durations where the change reaches: of work that the window cuts, what lies in it."""
+        if self.is_everywhere:
+            return dur_ns
         graph = self.view.built.graph
         dur = np.where(self.changeable, dur_ns, graph.dur_ns)
         for node in self.cut:
@@ -207,9 +215,10 @@ class Replayer(Struct, frozen=True, eq=False):
         graph = self.view.built.graph
         dur_ns, delays = self.scheduled(variant, policy)
         engine = self.engine or order(graph)
-        finish, observed = engine(dur_ns, delays), graph.end_ns
+        finish = engine(dur_ns, delays)
         first, last = (
-            int(observed[nodes].max()) - int(finish[nodes].max()) for nodes in (self.ends[0], self.ends[-1])
+            int((graph.start_ns[nodes] + graph.dur_ns[nodes]).max()) - int(finish[nodes].max())
+            for nodes in (self.ends[0], self.ends[-1])
         )
         return first, last
 
@@ -283,10 +292,3 @@ def _steady_boundaries(view: StepGraph) -> list[Step]:
         return []
     first = used[0] if len(used) >= DROP_FIRST_FROM else used[0] - 1
     return [steps[i] for i in range(first, used[-1] + 1)]
-
-
-def scaled(view: StepGraph, part_ns: Int64Array, numerator: int, denominator: int) -> Int64Array:
-    """Durations with `numerator/denominator` of `part_ns` taken off each node (rounded down)."""
-    graph = view.built.graph
-    shorter: Int64Array = graph.dur_ns - part_ns * numerator // denominator
-    return keep_tails(graph, np.maximum(shorter, 0))

@@ -17,12 +17,13 @@ from msgspec import Struct
 
 from stepcrit.graph.groups import Groups
 from stepcrit.graph.newpath import gaps_by_class, moved
+from stepcrit.graph.parts import keep_tails
 from stepcrit.graph.path import Path, PieceKind, chain
-from stepcrit.graph.replay import Replayer, Variant, scaled
+from stepcrit.graph.replay import Replayer, Variant
 from stepcrit.graph.schedule import GapPolicy, Lags
 from stepcrit.graph.segments import Segments
 from stepcrit.graph.threads import Shares, shares
-from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventTable
 from stepcrit.model.graph import NodeKind
 
@@ -78,18 +79,17 @@ class Candidates(Struct, frozen=True, eq=False, dict=True):
         order, ptr = _sorted(self.groups.of_row[graph.row[nodes]], len(self.groups.labels))
         return nodes[order], ptr
 
-    def part_ns(self, key: int) -> Int64Array:
-        """Of each node, the time that belongs to the group on its side, over the whole capture."""
-        graph = self.replay.view.built.graph
-        part = np.zeros(len(graph), np.int64)
+    def parts(self, key: int) -> tuple[Int64Array, Int64Array]:
+        """Nodes with time of the group on its side, each once, over the whole capture; and how much of each, in ns."""
         if self.on_device(key):
             mine = _mine(self._device_order, key)
-            part[mine] = graph.dur_ns[mine]
-        else:
-            mine = _mine(self._host_order, key)
-            mine = self._outside_fetches(mine) if self.fetches(key) else mine
-            np.add.at(part, self.host_node[mine], self.divided.length_ns[mine])
-        return part
+            return mine, self.replay.view.built.graph.dur_ns[mine]
+        mine = _mine(self._host_order, key)
+        mine = self._outside_fetches(mine) if self.fetches(key) else mine
+        node = self.host_node[mine]  # stretches of a node are neighbours
+        first = np.flatnonzero(np.diff(node, prepend=NONE))
+        length = self.divided.length_ns[mine]
+        return node[first], np.add.reduceat(length, first) if first.size else length
 
     def fetches(self, key: int) -> bool:
         """Whether a group's host time is waiting for loader workers: how long that takes is not the host's to say."""
@@ -107,14 +107,15 @@ class Candidates(Struct, frozen=True, eq=False, dict=True):
 
     def variant(self, taken: Mapping[int, Fraction]) -> Variant:
         """Groups with a share of their time taken away; of fetches from loader workers, of their production."""
-        view, production = self.replay.view, Fraction(1)
-        less = np.zeros(len(view.built.graph), np.int64)
+        graph, production = self.replay.view.built.graph, Fraction(1)
+        dur = graph.dur_ns.copy()
         delays = self.replay.delays
         for key, share in taken.items():
-            less += self.part_ns(key) * share.numerator // share.denominator
+            nodes, part = self.parts(key)
+            dur[nodes] -= part * share.numerator // share.denominator
             production *= 1 - share if self.fetches(key) else 1
             delays = self._submitted(key, share, delays)
-        return Variant(scaled(view, less, 1, 1), delays, production)
+        return Variant(keep_tails(graph, np.maximum(dur, 0, out=dur)), delays, production)
 
     def _submitted(
         self, key: int, share: Fraction, delays: Mapping[GapPolicy, Lags]
@@ -125,7 +126,8 @@ class Candidates(Struct, frozen=True, eq=False, dict=True):
         mine, calls = _mine(self._host_order, key), self.replay.view.launch_calls
         less = self.divided.length_ns[mine] * share.numerator // share.denominator
         grown = (self.host_node[mine], self.divided.owner[mine].astype(np.int64), -less)
-        return {p: Lags(calls.delays(grown, d.edge_ns, p), d.origin_ns) for p, d in delays.items()}
+        longer = calls.longer_ns(grown)
+        return {p: Lags(calls.delays(longer, d.edge_ns, p), d.origin_ns) for p, d in delays.items()}
 
     @cached_property
     def bound_ns(self) -> Int64Array:
@@ -179,8 +181,9 @@ _Sorted = tuple[Int64Array, Int64Array]
 
 
 def _sorted(key: Int64Array, size: int) -> _Sorted:
-    order = np.argsort(key, kind="stable")
-    return order, np.searchsorted(key[order], np.arange(size + 1))
+    # numpy has a radix sort for short numbers
+    order = np.argsort(key.astype(np.uint16) if size < 2**16 else key, kind="stable")
+    return order, np.append(0, np.cumsum(np.bincount(key, minlength=size)))
 
 
 def _mine(by_group: _Sorted, key: int) -> Int64Array:

@@ -18,7 +18,7 @@ from stepcrit.graph.segments import Segments, segments_of, usual_gaps
 from stepcrit.graph.stretches import Stretches, stretches_of
 from stepcrit.graph.submission import LaunchCalls, launch_calls
 from stepcrit.link.steps import boundary_rows
-from stepcrit.model.arrays import BoolArray
+from stepcrit.model.arrays import NONE, BoolArray
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Step, Steps
 from stepcrit.model.trace import RawTrace
@@ -157,15 +157,18 @@ def sinks_of(trace: RawTrace, links: Links, steps: Steps, step: Step, built: Tra
     Raises:
         UsageError: the step has no activity that ends at its boundary.
     """
-    rows = boundary_rows(trace.events, links, steps, step)
-    ends = built.graph.end_ns
-    nodes = [v for v in built.parts_of(rows.tolist()) if ends[v] <= step.end_ns]
-    if not nodes or int(ends[nodes].max()) != step.end_ns:
-        host = built.host_node_ending(step.lane, step.end_ns) if step.lane >= 0 else -1
-        nodes = [*nodes, host] if host >= 0 else nodes
-    if not nodes or int(np.max(ends[nodes])) != step.end_ns:
+    graph, host = built.graph, NONE
+    nodes = np.array(built.parts_of(boundary_rows(trace.events, links, steps, step)), np.int64)
+    ends = graph.start_ns[nodes] + graph.dur_ns[nodes]
+    nodes, ends = nodes[ends <= step.end_ns], ends[ends <= step.end_ns]
+    found: list[int] = nodes.tolist()
+    if (ends == step.end_ns).any():
+        return found
+    if step.lane >= 0:
+        host = built.host_node_ending(step.lane, step.end_ns)
+    if host < 0 or graph.start_ns[host] + graph.dur_ns[host] != step.end_ns:
         raise UsageError(
             f"step {step.label} has no work of its own before its boundary",
             do="choose another step with --step, or another --boundary",
         )
-    return nodes
+    return [*found, host]

@@ -38,28 +38,33 @@ class LaunchCalls(Struct, frozen=True, eq=False):
     of_edge: Int64Array
     wide: int
 
-    def delays(self, grown: Grown, edge_ns: Int64Array, policy: GapPolicy) -> Int64Array:
-        """Delays per edge of the graph, in ns, when launch calls take another time.
-
-        Args:
-            grown: by how much which stretch changed.
-            edge_ns: the delays before.
-            policy: under "join" an activity does not start sooner for its own call being shorter; under
-                "edge" it does, and does not start later for the call being longer.
-        """
+    def longer_ns(self, grown: Grown) -> Int64Array:
+        """By how much the call of each of the edges takes longer, in ns, when stretches have grown."""
         own = grown[0] * self.wide + grown[1]
         at = np.searchsorted(self.stretch, own)
         known = at < len(self.stretch)
         known[known] = self.stretch[at[known]] == own[known]
-        if not known.any():
-            return edge_ns
         more = np.zeros(len(self.stretch), np.int64)
         np.add.at(more, at[known], grown[2][known])
-        by = more[self.of_edge]
+        return more[self.of_edge]
+
+    def delays(self, longer_ns: Int64Array, edge_ns: Int64Array, policy: GapPolicy) -> Int64Array:
+        """Delays per edge of the graph, in ns, when launch calls take another time.
+
+        Args:
+            longer_ns: from `longer_ns`.
+            edge_ns: the delays before.
+            policy: under "join" an activity does not start sooner for its own call being shorter; under
+                "edge" it does, and does not start later for the call being longer.
+        """
+        changed = np.flatnonzero(longer_ns)
+        if not changed.size:
+            return edge_ns
+        by = longer_ns[changed]
         kept = np.maximum(-by, 0) if policy == "join" else -np.maximum(by, 0)
         kept = np.clip(kept, -LONGEST_NS, LONGEST_NS)
-        after = edge_ns.copy()
-        after[self.edge] = np.maximum(after[self.edge] + kept, 0)
+        after, edge = edge_ns.copy(), self.edge[changed]
+        after[edge] = np.maximum(after[edge] + kept, 0)
         return after
 
 

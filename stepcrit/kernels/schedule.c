@@ -8,23 +8,17 @@
 
 enum { REVISION = 1 };
 
-/* Whether edges of every node lie where `ptr` says, each from an earlier node. */
-static bool are_edges(const int64_t *src, const int64_t *ptr, Py_ssize_t nodes, Py_ssize_t edges)
+/* Whether edges of every node lie where `ptr` says. */
+static bool are_places(const int64_t *ptr, Py_ssize_t nodes, Py_ssize_t edges)
 {
     if (ptr[0] != 0 || ptr[nodes] != edges) {
         return false;
     }
+    bool ascend = true;
     for (Py_ssize_t v = 0; v < nodes; v++) {
-        if (ptr[v + 1] < ptr[v] || ptr[v + 1] > edges) {
-            return false;
-        }
-        for (int64_t e = ptr[v]; e < ptr[v + 1]; e++) {
-            if (src[e] < 0 || src[e] >= v) {
-                return false;
-            }
-        }
+        ascend &= ptr[v] <= ptr[v + 1];
     }
-    return true;
+    return ascend;
 }
 
 /* forward(src, ptr, dur, lag, start): `start` holds the origins' starts, and gets everyone's. */
@@ -49,28 +43,28 @@ static PyObject *forward(PyObject *module, PyObject *args)
     } else if ((src = values_of(&columns, objects[0], edges)) && (ptr = values_of(&columns, objects[1], nodes + 1))
                && (dur = values_of(&columns, objects[2], nodes)) && (lag = values_of(&columns, objects[3], edges))
                && (start = written_of(&columns, objects[4], nodes))) {
-        if (!are_edges(src, ptr, nodes, edges)) {
+        if (!are_places(ptr, nodes, edges)) {
             bad_index("an edge");
         } else {
-            bool fits = true;
+            bool fits = true, earlier = true;
             Py_BEGIN_ALLOW_THREADS
-            for (Py_ssize_t v = 0; v < nodes; v++) {
+            for (Py_ssize_t v = 0; v < nodes && fits && earlier; v++) {
                 int64_t low = ptr[v], high = ptr[v + 1], at = start[v], arrival = 0;
-                if (low < high) {
-                    fits &= add(finish[src[low]], lag[low], &at);
-                    for (int64_t e = low + 1; e < high && fits; e++) {
-                        fits &= add(finish[src[e]], lag[e], &arrival);
-                        at = fits && arrival > at ? arrival : at;
+                for (int64_t e = low; e < high; e++) {
+                    if (src[e] < 0 || src[e] >= v) {
+                        earlier = false;
+                        break;
                     }
-                    start[v] = at;
+                    fits &= add(finish[src[e]], lag[e], &arrival);
+                    at = e == low || arrival > at ? arrival : at;
                 }
-                if (!fits || !add(at, dur[v], &finish[v])) {
-                    fits = false;
-                    break;
-                }
+                start[v] = at;
+                fits = fits && earlier && add(at, dur[v], &finish[v]);
             }
             Py_END_ALLOW_THREADS
-            if (fits) {
+            if (!earlier) {
+                bad_index("an edge");
+            } else if (fits) {
                 Py_INCREF(Py_None);
                 result = Py_None;
             } else {
@@ -105,24 +99,30 @@ static PyObject *latest(PyObject *module, PyObject *args)
     if ((src = values_of(&columns, objects[0], edges)) && (ptr = values_of(&columns, objects[1], nodes + 1))
         && (dur = values_of(&columns, objects[2], nodes)) && (lag = values_of(&columns, objects[3], edges))
         && (late = written_of(&columns, objects[4], nodes))) {
-        if (!are_edges(src, ptr, nodes, edges) || last >= nodes) {
+        if (!are_places(ptr, nodes, edges) || last >= nodes) {
             bad_index("an edge");
         } else {
-            bool fits = true;
+            bool fits = true, earlier = true;
             Py_BEGIN_ALLOW_THREADS
-            for (Py_ssize_t v = last; v >= 0 && fits; v--) {
+            for (Py_ssize_t v = last; v >= 0 && fits && earlier; v--) {
                 int64_t start = 0, by = 0;
                 if (late[v] == far) {
                     continue;
                 }
                 fits &= subtract(late[v], dur[v], &start);
                 for (int64_t e = ptr[v]; e < ptr[v + 1] && fits; e++) {
+                    if (src[e] < 0 || src[e] >= v) {
+                        earlier = false;
+                        break;
+                    }
                     fits &= subtract(start, lag[e], &by);
                     late[src[e]] = fits && by < late[src[e]] ? by : late[src[e]];
                 }
             }
             Py_END_ALLOW_THREADS
-            if (fits) {
+            if (!earlier) {
+                bad_index("an edge");
+            } else if (fits) {
                 Py_INCREF(Py_None);
                 result = Py_None;
             } else {

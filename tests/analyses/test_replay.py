@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepcrit.graph.replay import Ends, Saving, never_less, replayer, scaled
+from stepcrit.graph.parts import keep_tails
+from stepcrit.graph.replay import Ends, Saving, never_less, replayer
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.graph.threads import shares
 from stepcrit.model.arrays import BoolArray, Int64Array
@@ -60,6 +61,13 @@ def part_of(view: StepGraph, what: str, name: str) -> Int64Array:
     part = np.zeros(len(graph), np.int64)
     np.add.at(part, view.built.number[share.node[mine]], share.length_ns[mine])
     return part
+
+
+def scaled(view: StepGraph, part_ns: Int64Array, numerator: int, denominator: int) -> Int64Array:
+    """Durations with `numerator/denominator` of `part_ns` taken off each node (rounded down)."""
+    graph = view.built.graph
+    shorter: Int64Array = graph.dur_ns - part_ns * numerator // denominator
+    return keep_tails(graph, np.maximum(shorter, 0))
 
 
 @pytest.mark.parametrize(("name", "index"), changes(("kernel", "transfer", "launch", "host")))
