@@ -117,13 +117,13 @@ def _evidence(events: EventTable, links: Links) -> dict[str, Intervals]:
     """The host time of every kind of evidence; calls that own device work are work."""
     rows = events.is_kind(*HOST_KINDS, EventKind.PYTHON, EventKind.OVERHEAD)
     rows[links.launch[links.launch >= 0]] = False
-    found = {}
-    of_kind = {ALLOCATING: call_roles(events) == CallRole.ALLOC}
+    found, none = {}, np.empty(0, np.int64)
+    of_kind: dict[str, BoolArray | None] = {ALLOCATING: call_roles(events) == CallRole.ALLOC}
     for kind, pattern in EVIDENCE.items():
         named = np.array([bool(pattern.search(name)) for name in events.names], np.bool_)
-        of_kind[kind] = named[events.name] if named.size else np.zeros(0, np.bool_)
+        of_kind[kind] = named[events.name] if named.any() else None
     for kind, those in of_kind.items():
-        mine = np.flatnonzero(rows & those)
+        mine = np.flatnonzero(rows & those) if those is not None else none
         found[kind] = union(events.start_ns[mine], events.end_ns[mine])
     return found
 

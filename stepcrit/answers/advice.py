@@ -18,7 +18,7 @@ from stepcrit.link.api import CallRole, call_role
 from stepcrit.link.copies import ends_of
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.source import frame_label
-from stepcrit.model.arrays import Int64Array
+from stepcrit.model.arrays import Int64Array, distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS
 from stepcrit.model.section import Sentence
@@ -194,7 +194,7 @@ def _advice(f: Figures, work: WorkClass, called: str, stretches: Int64Array) -> 
     if work in (W.LAUNCH, W.RUNTIME):
         return _call_advice(work, called)
     if work in (W.COMM, W.MEMCPY):
-        return _transfer_advice(work, called, _most_of(f, stretches))
+        return _transfer_advice(work, called, most_of(f, stretches))
     if work in ADVICE:
         code, words = ADVICE[work]
         return code, say(words, it)
@@ -279,10 +279,11 @@ def _work_of(f: Figures, stretches: Int64Array) -> WorkClass:
     return WorkClass(int(time.argmax()))
 
 
-def _most_of(f: Figures, stretches: Int64Array) -> str:
-    """The name of the work that most of some stretches' time is."""
+def most_of(f: Figures, stretches: Int64Array) -> str:
+    """The name of the work that most of some stretches' time is; of several, the last of the alphabet."""
     segments, events = f.view.segments, f.view.trace.events
-    time: Counter[str] = Counter()
-    for i in stretches.tolist():
-        time[events.name_of(int(segments.row[i]))] += int(segments.end_ns[i] - segments.start_ns[i])
-    return max(time, key=lambda label: (time[label], label))
+    name, time = events.name[segments.row[stretches]], np.zeros(len(events.names), np.int64)
+    np.add.at(time, name, segments.length_ns[stretches])
+    present = distinct(name)
+    most: list[int] = present[time[present] == time[present].max()].tolist()
+    return max(events.names[i] for i in most)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from stepcrit.analyses import warmup
 from stepcrit.analyses.overlap import DeviceTime
+from stepcrit.answers.advice import most_of
 from stepcrit.answers.data import NULLS, analyze_data, facts, not_recorded
 from stepcrit.answers.figures import Figures, figures
 from stepcrit.answers.findings import findings
@@ -56,7 +59,7 @@ def answer(
         *_closing(told),
     ]
     data, unknown = facts(lambda: analyze_data(f, told, settings or {}), {**NULLS, **not_recorded(f)})
-    return Document("analyze", (input_of(view),), tuple(blocks), data, findings(view), unknown)
+    return Document("analyze", (input_of(view),), tuple(blocks), data, findings(view, f.lost), unknown)
 
 
 def _opening(f: Figures) -> list[Sentence]:
@@ -179,15 +182,9 @@ def _coupling_words(f: Figures) -> str:
 
 def _largest(f: Figures, work: WorkClass) -> str:
     """The name with most path time in a class."""
-    segments, events = f.view.segments, f.view.trace.events
-    totals: dict[str, int] = {}
-    for i in (segments.work == work).nonzero()[0].tolist():
-        if segments.row[i] >= 0:
-            label = events.name_of(int(segments.row[i]))
-            totals[label] = totals.get(label, 0) + int(segments.end_ns[i] - segments.start_ns[i])
-    if not totals or work.group == "gap":
-        return ""
-    return max(totals, key=lambda label: (totals[label], label))
+    segments = f.view.segments
+    mine = np.flatnonzero((segments.work == work) & (segments.row >= 0))
+    return most_of(f, mine) if mine.size and work.group != "gap" else ""
 
 
 def _time(f: Figures) -> list[Sentence]:

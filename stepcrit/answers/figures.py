@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from stepcrit.analyses import critical, elapsed, idle, overlap, queueing, ranking
+from stepcrit.analyses import critical, elapsed, idle, lostwork, overlap, queueing, ranking
 from stepcrit.answers.sure import Sure, sure_of
 from stepcrit.graph.groups import By
 from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.collectives import Collective, link_collectives
 from stepcrit.link.presence import Presence, Use, presence
 from stepcrit.model.classes import WorkClass
+from stepcrit.model.oddity import Oddity
 
 
 class Figures(Struct, frozen=True, eq=False):
@@ -29,6 +30,7 @@ class Figures(Struct, frozen=True, eq=False):
         collectives: communication activities of the capture.
         stream: the queue that `idle` is about, None for the whole device.
         presence: what the recording holds of the device and of the host.
+        lost: what device work is missing.
     """
 
     view: StepGraph
@@ -43,6 +45,7 @@ class Figures(Struct, frozen=True, eq=False):
     collectives: tuple[Collective, ...]
     stream: int | None
     presence: Presence
+    lost: tuple[Oddity, ...]
 
     @property
     def cpu_only(self) -> bool:
@@ -90,4 +93,5 @@ def figures(view: StepGraph, by: By = "op", stream: int | None = None, replays: 
         link_collectives(view.trace.events, view.links),
         stream,
         presence(view.trace, view.links),
+        lostwork.analyze(view.trace, view.links, view.steps),
     )

@@ -8,6 +8,7 @@ from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.model.classes import RulesUsed
 from stepcrit.model.graph import EdgeKind, Evidence, Note
+from stepcrit.model.oddity import Oddity
 from stepcrit.model.section import Finding, Sentence
 from stepcrit.model.trace import Damage, Harm, TraceMeta
 
@@ -37,10 +38,10 @@ TIMING_LIMIT = 0.10
 """Above this share of the path, dependencies by timing alone are worth a warning."""
 
 
-def findings(view: StepGraph) -> tuple[Finding, ...]:
-    """Everything a reader should know about the input before trusting a number."""
+def findings(view: StepGraph, lost: tuple[Oddity, ...] | None = None) -> tuple[Finding, ...]:
+    """Everything a reader should know about the input before trusting a number; `lost` if `lostwork` was asked before."""
     found = list(of_reading(view.trace.meta))
-    found += implausible(all_oddities(view.trace, view.links, view.steps))
+    found += implausible(all_oddities(view.trace, view.links, view.steps, lost))
     for note, n in sorted(view.built.graph.notes.items()):
         found.append(Finding(CODES[Note(note)], say("{} ({}×)", text(note), count(n)), n))
     segments = view.segments

@@ -14,9 +14,11 @@ from stepcrit.model.steps import Steps
 from stepcrit.model.trace import RawTrace
 
 
-def all_oddities(trace: RawTrace, links: Links, steps: Steps) -> tuple[Oddity, ...]:
-    """Those of single rows, and those of what is missing."""
-    return (*trace.oddities, *lostwork.analyze(trace, links, steps))
+def all_oddities(
+    trace: RawTrace, links: Links, steps: Steps, lost: tuple[Oddity, ...] | None = None
+) -> tuple[Oddity, ...]:
+    """Those of single rows, and those of what is missing: `lost` where it is known already."""
+    return (*trace.oddities, *(lostwork.analyze(trace, links, steps) if lost is None else lost))
 
 
 def implausible(odd: tuple[Oddity, ...]) -> tuple[Finding, ...]:

@@ -11,7 +11,6 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from stepcrit.analyses import lostwork
 from stepcrit.answers.advice import Next, what_next
 from stepcrit.answers.figures import Figures
 from stepcrit.answers.words import count, name, ns, say, share, text
@@ -94,9 +93,7 @@ def _evidence(f: Figures) -> list[Sentence]:
             say("the file stops early, and writers put device work last: what is missing is in no number")
         )
     if f.devices:
-        lost = f.view.trace.meta.is_cut or any(
-            odd.code != "P309" for odd in lostwork.analyze(f.view.trace, f.view.links, f.view.steps)
-        )
+        lost = f.view.trace.meta.is_cut or any(odd.code != "P309" for odd in f.lost)
         busiest = f.devices[0]
         idle = (ns(busiest.idle_ns), share(busiest.idle_ns, busiest.window_ns))
         words = "device {} runs nothing for {} ({} of the step)"

@@ -57,14 +57,14 @@ class Matcher(Struct, frozen=True, eq=False):
 
     Attributes:
         view: any step of the capture.
-        code: per event row, a number for what it is called.
+        note_code: per name, a number for what an annotation of that name is called.
         ranges: operators and annotations that do work.
         waits: calls of the kinds that block somewhere in the capture.
         lanes: host lanes that the graph has nodes for.
     """
 
     view: StepGraph
-    code: Int64Array
+    note_code: Int64Array
     ranges: _InTime
     waits: _InTime
     lanes: tuple[int, ...]
@@ -128,8 +128,9 @@ class Matcher(Struct, frozen=True, eq=False):
         """
         if len(mine) != len(theirs):
             return None
-        a, b = (np.argsort(self.code[rows], kind="stable") for rows in (mine, theirs))
-        if (self.code[mine[a]] != self.code[theirs[b]]).any():
+        code, other_code = self._code(mine), self._code(theirs)
+        a, b = np.argsort(code, kind="stable"), np.argsort(other_code, kind="stable")
+        if (code[a] != other_code[b]).any():
             return None
         again = np.empty_like(theirs)
         again[a] = theirs[b]
@@ -137,14 +138,21 @@ class Matcher(Struct, frozen=True, eq=False):
         in_time = start[again][np.lexsort((start[again], start[mine]))]
         return None if (np.diff(in_time) < 0).any() else again
 
+    def _code(self, rows: Int64Array) -> Int64Array:
+        """A number for what each of some rows is called."""
+        events = self.view.trace.events
+        name = events.name[rows].astype(np.int64)
+        return np.where(events.kind[rows] == EventKind.ANNOTATION, self.note_code[name], name)
+
     def _words(self, mine: tuple[Step, Int64Array], theirs: tuple[Step, Int64Array]) -> str:
         """The first thing in which two steps differ on one lane."""
         events = self.view.trace.events
         (step, a), (other, b) = mine, theirs
         where = events.lane_of(int((a if a.size else b)[0])).words
-        count, other_count = (Counter(self.code[rows].tolist()) for rows in (a, b))
-        for row in (*a.tolist(), *b.tolist()):
-            code = int(self.code[row])
+        codes, other_codes = self._code(a).tolist(), self._code(b).tolist()
+        count, other_count = Counter(codes), Counter(other_codes)
+        rows = (*a.tolist(), *b.tolist())
+        for row, code in zip(rows, (*codes, *other_codes), strict=True):
             if count[code] != other_count[code]:
                 name = quoted(events.name_of(row))
                 return (
@@ -160,15 +168,12 @@ def matcher(view: StepGraph) -> Matcher:
     loose: dict[str, int] = {}
     # What a loop calls its annotations may count on from step to step.
     number = [loose.setdefault(_NUMBER.sub("#", name), len(loose)) for name in events.names]
-    noted = np.array(number, np.int64)[events.name] if len(events) else np.empty(0, np.int64)
-    is_note = events.is_kind(EventKind.ANNOTATION)
-    code = np.where(is_note, len(events.names) + noted, events.name).astype(np.int64)
     work = events.is_kind(EventKind.CPU_OP, EventKind.ANNOTATION) & ~step_marks(events)
     blocking = distinct(events.name[threads.row[threads.is_sync]])
     waits = events.is_kind(EventKind.RUNTIME) & np.isin(events.name, blocking)
     lanes = tuple(np.flatnonzero(np.diff(threads.ptr)).tolist())
     ranges, calls = (_InTime(rows, events.start_ns[rows]) for rows in map(np.flatnonzero, (work, waits)))
-    return Matcher(view, code, ranges, calls, lanes)
+    return Matcher(view, len(events.names) + np.array(number, np.int64), ranges, calls, lanes)
 
 
 def _joined(pairs: Iterable[Rows]) -> Rows:

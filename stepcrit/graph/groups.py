@@ -86,10 +86,11 @@ def _by_op(view: StepGraph) -> tuple[list[str], Int64Array]:
     labels = [*events.names, ORPHAN, UNATTRIBUTED]
     orphan, unattributed = len(events.names), len(events.names) + 1
     key = events.name.astype(np.int64)
-    device = events.is_kind(*DEVICE_KINDS)
-    by_op = np.where(links.op >= 0, events.name[np.maximum(links.op, 0)], unattributed)
-    by_op = np.where(links.launch >= 0, by_op, orphan)
-    return labels, np.where(device, by_op, key)
+    device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    op = links.op[device]
+    by_op = np.where(op >= 0, events.name[op], unattributed)
+    key[device] = np.where(links.launch[device] >= 0, by_op, orphan)
+    return labels, key
 
 
 def _by_kernel(view: StepGraph) -> tuple[list[str], Int64Array]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -77,7 +78,7 @@ class Variant(Struct, frozen=True, eq=False):
         return self.dur_ns if policy == "join" or self.least_ns is None else self.least_ns
 
 
-class Replayer(Struct, frozen=True, eq=False):
+class Replayer(Struct, frozen=True, eq=False, dict=True):
     """Replays changes and reads the saving off the steps that count.
 
     Attributes:
@@ -112,7 +113,7 @@ class Replayer(Struct, frozen=True, eq=False):
         first, last = (int(end[self.ends[i]].max()) for i in (0, -1))
         return (last - first) // self.period_count
 
-    @property
+    @cached_property
     def is_everywhere(self) -> bool:
         """Whether changes apply to all of the capture."""
         return not self.cut and bool(self.changeable.all())
@@ -183,14 +184,20 @@ class Replayer(Struct, frozen=True, eq=False):
 
     def limited(self, delays: Lags, policy: GapPolicy) -> Lags:
         """Delays with the observed ones in front of every node that a change does not reach."""
-        if self.is_everywhere:
+        old = self.delays[policy]
+        if self.is_everywhere or delays is old:
             return delays
-        old, reach = self.delays[policy], self.changeable.copy()
-        reach[list(self.cut)] = False
+        reach, edges = self._reach
         return Lags(
-            np.where(reach[self.view.built.graph.dst], delays.edge_ns, old.edge_ns),
-            np.where(reach, delays.origin_ns, old.origin_ns),
+            np.where(edges, delays.edge_ns, old.edge_ns), np.where(reach, delays.origin_ns, old.origin_ns)
         )
+
+    @cached_property
+    def _reach(self) -> tuple[BoolArray, BoolArray]:
+        """Nodes that a change reaches as a whole, and the edges to them."""
+        reach = self.changeable.copy()
+        reach[list(self.cut)] = False
+        return reach, reach[self.view.built.graph.dst]
 
     def inside(self, dur_ns: Int64Array) -> Int64Array:
         """New durations where the change reaches: of work that the window cuts, what lies in it."""

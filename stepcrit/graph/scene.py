@@ -113,7 +113,9 @@ def survey(events: EventTable, links: Links, rules: Rules) -> Scene:
         events.lane[device],
     )
     device = device[np.lexsort(order)]
-    issue = np.where(links.launch >= 0, events.start_ns[np.maximum(links.launch, 0)], BEFORE_CAPTURE)
+    issue = np.full(len(events), BEFORE_CAPTURE, np.int64)
+    launched = np.flatnonzero(links.launch >= 0)
+    issue[launched] = events.start_ns[links.launch[launched]]
     queues = {
         lane: _queue(lane, rows, issue, events.end_ns) for lane, rows in _by_lane(device, events.lane[device])
     }

@@ -127,6 +127,8 @@ class Candidates(Struct, frozen=True, eq=False, dict=True):
         less = self.divided.length_ns[mine] * share.numerator // share.denominator
         grown = (self.host_node[mine], self.divided.owner[mine].astype(np.int64), -less)
         longer = calls.longer_ns(grown)
+        if not longer.any():
+            return delays
         return {p: Lags(calls.delays(longer, d.edge_ns, p), d.origin_ns) for p, d in delays.items()}
 
     @cached_property
