@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from stepcrit.graph.claims import Claims
 from stepcrit.intervals import ascending, covers, union
+from stepcrit.kernels import COMPILED, chosen
 from stepcrit.model.arrays import NONE, Int64Array, distinct
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
@@ -178,23 +179,43 @@ def _main_owner(pieces: Pieces, span: tuple[int, int], start: Int64Array, end: I
 def _overlaps(
     pieces: Pieces, span: tuple[int, int], start: Int64Array, end: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """(node, piece, length) of every overlap of a thread's nodes with its pieces.
-
-    Every overlap begins at a node's start, or at a piece's start inside a node.
-    """
+    """(node, piece, length) of every overlap of a thread's nodes with its pieces, in time order."""
     low, high = span
-    p_start, p_end = pieces.start_ns[low:high], pieces.end_ns[low:high]
-    node = np.concatenate((np.arange(len(start)), np.searchsorted(start, p_start, side="right") - 1))
-    piece = np.concatenate((np.searchsorted(p_start, start, side="right") - 1, np.arange(high - low)))
-    inside = (node >= 0) & (piece >= 0)
-    node, piece = node[inside], piece[inside]
-    bits = (high - low).bit_length()
-    both = np.sort((node << bits) | piece, kind="stable")  # two ascending columns: merged
+    nodes, tiles = (start, end), (pieces.start_ns[low:high], pieces.end_ns[low:high])
+    node, piece, length = overlaps(nodes, tiles)
+    return node, piece + low, length
+
+
+Spans = tuple[Int64Array, Int64Array]
+"""Starts and ends, ascending; none begins before the one before it has ended."""
+
+
+def overlaps(spans: Spans, tiles: Spans) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """(span, tile, length) of every overlap of spans with tiles, which touch, in time order."""
+    if chosen() != COMPILED:
+        return overlaps_plainly(spans, tiles)
+    from stepcrit.kernels import _schedule  # noqa: PLC0415 - where it is built
+
+    found = np.empty((3, len(spans[0]) + len(tiles[0])), np.int64)
+    count = _schedule.overlaps(*spans, *tiles, *found)
+    one, tile, length = found[:, :count]
+    return one, tile, length
+
+
+def overlaps_plainly(spans: Spans, tiles: Spans) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The same in numpy: every overlap begins at a span's start, or at a tile's start inside a span."""
+    (start, end), (tile_start, tile_end) = spans, tiles
+    count = len(tile_start)
+    one = np.concatenate((np.arange(len(start)), np.searchsorted(start, tile_start, side="right") - 1))
+    tile = np.concatenate((np.searchsorted(tile_start, start, side="right") - 1, np.arange(count)))
+    inside = (one >= 0) & (tile >= 0)
+    bits = count.bit_length()
+    both = np.sort((one[inside] << bits) | tile[inside], kind="stable")  # two ascending columns: merged
     both = both[np.diff(both, prepend=NONE) != 0]  # what starts together meets once
-    node, piece = both >> bits, both & ((1 << bits) - 1)
-    length = np.minimum(end[node], p_end[piece]) - np.maximum(start[node], p_start[piece])
+    one, tile = both >> bits, both & ((1 << bits) - 1)
+    length = np.minimum(end[one], tile_end[tile]) - np.maximum(start[one], tile_start[tile])
     some = length > 0
-    return node[some], piece[some] + low, length[some]
+    return one[some], tile[some], length[some]
 
 
 class Shares(Struct, frozen=True, eq=False):

@@ -16,3 +16,13 @@ def latest(
     /,
 ) -> None: ...
 def paint(left: Int64Array, right: Int64Array, value: Int64Array, best: Int64Array, /) -> None: ...
+def overlaps(
+    start_ns: Int64Array,
+    end_ns: Int64Array,
+    tile_start_ns: Int64Array,
+    tile_end_ns: Int64Array,
+    node: Int64Array,
+    tile: Int64Array,
+    length_ns: Int64Array,
+    /,
+) -> int: ...

@@ -1,12 +1,12 @@
-/* The passes over the schedule graph.
+/* The passes over the schedule graph, and over the threads that it is cut from.
  *
- * The plain forms are in stepcrit.graph.schedule (forward_by_node, latest_by_node) and stepcrit.graph.drag
- * (paint_plainly); these give the same, of the same arguments. Edges come sorted by target, sources before
+ * The plain forms are in stepcrit.graph.schedule (forward_by_node, latest_by_node), stepcrit.graph.drag
+ * (painted_plainly) and stepcrit.graph.threads (overlaps_plainly); these give the same, of the same arguments. Edges come sorted by target, sources before
  * targets; that is checked, for a wrong index here would read or write elsewhere.
  */
 #include "columns.h"
 
-enum { REVISION = 1 };
+enum { REVISION = 2 };
 
 /* Whether edges of every node lie where `ptr` says. */
 static bool are_places(const int64_t *ptr, Py_ssize_t nodes, Py_ssize_t edges)
@@ -198,10 +198,61 @@ static PyObject *paint(PyObject *module, PyObject *args)
     return result;
 }
 
+/* overlaps(start, end, tile_start, tile_end, node, tile, length): how many overlaps spans and tiles of one thread have,
+ * both ascending; each with its span, its tile and how long it is. */
+static PyObject *overlaps(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *objects[7];
+    if (!PyArg_ParseTuple(args, "OOOOOOO", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4], &objects[5],
+                          &objects[6])) {
+        return NULL;
+    }
+    Py_ssize_t spans = length_of(objects[0]), tiles = length_of(objects[2]), room = length_of(objects[4]);
+    if (spans < 0 || tiles < 0 || room < 0) {
+        return NULL;
+    }
+    Columns columns = {.count = 0};
+    const int64_t *start, *end, *tile_start, *tile_end;
+    int64_t *node, *tile, *length;
+    PyObject *result = NULL;
+    if ((start = values_of(&columns, objects[0], spans)) && (end = values_of(&columns, objects[1], spans))
+        && (tile_start = values_of(&columns, objects[2], tiles)) && (tile_end = values_of(&columns, objects[3], tiles))
+        && (node = written_of(&columns, objects[4], room)) && (tile = written_of(&columns, objects[5], room))
+        && (length = written_of(&columns, objects[6], room))) {
+        Py_ssize_t found = 0, first = 0;
+        bool fits = true;
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < spans && fits; i++) {
+            while (first < tiles && tile_end[first] <= start[i]) {
+                first++;
+            }
+            for (Py_ssize_t j = first; j < tiles && tile_start[j] < end[i]; j++) {
+                int64_t from = start[i] > tile_start[j] ? start[i] : tile_start[j];
+                int64_t until = end[i] < tile_end[j] ? end[i] : tile_end[j];
+                if (until <= from) {
+                    continue;
+                }
+                fits = found < room && subtract(until, from, &length[found]);
+                if (!fits) {
+                    break;
+                }
+                node[found] = i;
+                tile[found++] = j;
+            }
+        }
+        Py_END_ALLOW_THREADS
+        result = fits ? PyLong_FromSsize_t(found) : bad_index("an overlap");
+    }
+    columns_give_back(&columns);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"forward", forward, METH_VARARGS, NULL},
     {"latest", latest, METH_VARARGS, NULL},
     {"paint", paint, METH_VARARGS, NULL},
+    {"overlaps", overlaps, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_schedule", "Passes over a schedule graph.", 0, methods, NULL, NULL, NULL, NULL};
