@@ -22,7 +22,7 @@ UNKNOWN_BYTES = ""
 """Stands for the bytes an allocator event does not give: -1 is a size like others there."""
 
 
-class Arguments(msgspec.Struct, gc=False):
+class Arguments(msgspec.Struct, frozen=True, gc=False):
     """Arguments of rows with a duration."""
 
     correlation: Number = NONE

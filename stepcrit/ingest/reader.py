@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from stepcrit.errors import BrokenInputError, EmptyInputError, InputError
 from stepcrit.ingest import sniff
+from stepcrit.ingest.decoded import Event
 from stepcrit.ingest.dialect import Features, is_torch, words_of
 from stepcrit.ingest.envelope import Document
 from stepcrit.ingest.limits import Limits, over
 from stepcrit.ingest.metadata import read_header
-from stepcrit.ingest.rows import Event, RowCollector
+from stepcrit.ingest.rows import RowCollector
 from stepcrit.ingest.scanned import readers
 from stepcrit.ingest.slimmark import SLIM_KEY, read_mark, with_marked
 from stepcrit.ingest.source import Source, open_source

@@ -10,14 +10,13 @@ that need all of them are decoded one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from stepcrit.ingest.arguments import (
-    NO_ARGUMENTS,
     NO_TEXT,
     SAYS_NOTHING,
     UNKNOWN_BYTES,
@@ -28,81 +27,14 @@ from stepcrit.ingest.arguments import (
     written_list,
 )
 from stepcrit.ingest.columns import ColumnStore, Interner, Room, int64_column, label, name_label
-from stepcrit.ingest.dialect import DATED_TEXT
-from stepcrit.ingest.split import MAX_DEPTH, check_json, without_depth
-from stepcrit.ingest.times import MAX_DURATION_NS, MAX_NS, MIN_NS, column_ns
+from stepcrit.ingest.decoded import Event, Frame, Frames, Label, Part, RowDecoder, whole
+from stepcrit.ingest.times import MAX_DURATION_NS, column_ns, in_range
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 
-Label: TypeAlias = str | int | float | None
-
-_NO_TIME = msgspec.Raw(b"null")
-_NO_DURATION = msgspec.Raw(b"0")
-
-
-class Event(msgspec.Struct, gc=False):
-    """What is read of one trace event; unknown keys are skipped."""
-
-    ph: str = ""
-    cat: Label = ""
-    name: Label = ""
-    pid: Label = ""
-    tid: Label = ""
-    ts: msgspec.Raw = _NO_TIME
-    dur: msgspec.Raw = _NO_DURATION
-    id: Label = None
-    args: msgspec.Raw = NO_ARGUMENTS
-    attr: msgspec.Raw = NO_ARGUMENTS  # IBM AIU's name for args
-
-
-class RowDecoder:
-    """Turns event text into `Event`s, and counts what is none.
-
-    Attributes:
-        dropped: what could not be read, by reason.
-        dated: texts met that date the writer (keys of dialect.DATED_TEXT).
-    """
-
-    def __init__(self) -> None:
-        self.dropped: Counter[str] = Counter()
-        self.dated: set[bytes] = set()
-        self._many = msgspec.json.Decoder(list[Event])
-        self._one = msgspec.json.Decoder(Event)
-
-    def many(self, text: bytes, start: int, end: int) -> Collection[Event]:
-        """Decode a part of a text, which is the inside of a list of events.
-
-        Raises:
-            msgspec.DecodeError: it is not JSON, or an element is no event.
-            RecursionError: an element is nested too deeply.
-        """
-        text = b"".join((b"[", memoryview(text)[start:end], b"]"))
-        events = self._many.decode(text)
-        self._note_dated(text)
-        return events
-
-    def one(self, text: bytes) -> Event:
-        """Decode one element, or stand in an event without a phase for what is none.
-
-        Raises:
-            msgspec.DecodeError: `text` is not JSON.
-        """
-        try:
-            event = self._one.decode(text)
-            self._note_dated(text)
-        except RecursionError:
-            self.dropped["arguments nested too deeply, cut"] += 1
-            return self.one(without_depth(text, MAX_DEPTH))
-        except msgspec.ValidationError:
-            # It says so at the first wrong type, before it has looked at what follows.
-            check_json(text)
-            is_object = text[:1] == b"{"
-            self.dropped["fields of an unusable type" if is_object else "not a JSON object"] += 1
-            return Event()
-        return event
-
-    def _note_dated(self, text: bytes) -> None:
-        """Note what dates the writer."""
-        self.dated.update(word for word in DATED_TEXT if word not in self.dated and word in text)
+_NOT_OF_FRAMES: dict[str, type[np.generic]] = dict.fromkeys(
+    ("stack", "module", "shapes", "dtypes"), np.int32
+) | dict.fromkeys(("correlation", "external_id", "seq", "nbytes", "stream", "device"), np.int64)
+"""Columns in which a Python frame has nothing."""
 
 
 class RowCollector:
@@ -136,7 +68,7 @@ class RowCollector:
         self.thread_names: dict[tuple[str, str], set[bytes]] = {}
         self.process_names: dict[str, set[bytes]] = {}
         self._reader = ArgumentReader(self.dropped)
-        self._takers: tuple[tuple[str, Callable[[list[Event], Int64Array], None]], ...] = (
+        self._takers: tuple[tuple[str, Callable[[Part], None]], ...] = (
             ("XB", self._take_rows),
             ("E", self._take_ends),
             ("sf", self._take_flows),
@@ -146,42 +78,57 @@ class RowCollector:
 
     def take(self, events: Collection[Event]) -> None:
         """Add the next events of the file."""
-        found = list(events)
-        phases = [event.ph for event in found]
+        if isinstance(events, Frames):
+            self._take_frames(events)
+        else:
+            self._take_part(whole(events))
+        self.count += len(events)
+
+    def _take_part(self, part: Part) -> None:
+        """Sort events by their phase."""
+        phases = [event.ph for event in part.events]
         present = Counter(phases)
         self.phases.update(present)
         for letters, taker in self._takers:
-            wanted = {letter for letter in letters if letter in present}
+            wanted = present.keys() & set(letters)
             if wanted:
-                places = [place for place, phase in enumerate(phases) if phase in wanted]
-                taker([found[place] for place in places], np.array(places, np.int64) + self.count)
-        self.count += len(events)
+                taker(part.where([phase in wanted for phase in phases]))
 
     def finish(self) -> None:
         """Have all that was taken in the columns."""
 
-    def _take_rows(self, events: list[Event], order: Int64Array) -> None:
+    def _take_frames(self, found: Frames) -> None:
+        """Append Python frames."""
+        count = len(found)
+        self.phases["X"] += count
+        self.rows.append(
+            order=np.arange(count) + self.count,
+            start=found.start,
+            duration=found.duration,
+            begins=np.zeros(count, np.bool_),
+            cat=self.cats.codes([frame.cat for frame in found.frames]),
+            name=self.names.codes(found.names),
+            track=self._tracks(found.frames),
+            python_id=int64_column([frame.args.python_id for frame in found.frames]),
+            **{name: np.full(count, NONE, dtype) for name, dtype in _NOT_OF_FRAMES.items()},
+        )
+
+    def _take_rows(self, part: Part) -> None:
         """Rows with a duration: X, and B until its E is found."""
-        start, has_start = self._times(events)
-        duration, has_duration = column_ns([event.dur for event in events])
+        start, has_start = self._times(part.events)
+        duration, has_duration = column_ns([event.dur for event in part.events])
         self._count("duration is no number", ~has_duration & has_start)
         self._count("negative duration clipped to 0", has_start & (duration < 0))
         self._count("duration over 73 years cut", has_start & (duration > MAX_DURATION_NS))
         kept = has_start & has_duration
-        if not kept.all():
-            events = [event for event, keep in zip(events, kept, strict=True) if keep]
-            start, duration, order = start[kept], duration[kept], order[kept]
-        if events:
-            self._add_rows(events, order, start, duration.clip(0, MAX_DURATION_NS))
+        if kept.any():
+            self._add_rows(part.where(kept.tolist()), start[kept], duration[kept].clip(0, MAX_DURATION_NS))
 
-    def _add_rows(
-        self, events: list[Event], order: Int64Array, start: Int64Array, duration: Int64Array
-    ) -> None:
+    def _add_rows(self, part: Part, start: Int64Array, duration: Int64Array) -> None:
         """Append readable rows to the columns."""
-        texts = [event.args if event.args is not NO_ARGUMENTS else event.attr for event in events]
-        args = self._reader.many(texts)
+        events, args = part.events, part.arguments(self._reader)
         self.rows.append(
-            order=order,
+            order=part.places + self.count,
             start=start,
             duration=duration,
             begins=np.array([event.ph == "B" for event in events], np.bool_),
@@ -198,23 +145,33 @@ class RowCollector:
             dtypes=self._list_codes(self.dtypes, "Input type", _texts([arg.dtypes for arg in args])),
             **self._argument_columns(args),
         )
-        for place in [
-            place
-            for place, (event, arg) in enumerate(zip(events, args, strict=True))
-            if arg.collective or arg.graph > 0 or event.cat == "cuda_sync"
-        ]:
-            self.arguments[int(order[place])] = self._reader.all_of(texts[place])
+        wanted = [
+            event.cat == "cuda_sync" or arg.graph > 0 or arg.collective != ""
+            for event, arg in zip(events, args, strict=True)
+        ]
+        if any(wanted):
+            self._keep_whole_arguments(part.where(wanted))
 
-    def _take_ends(self, events: list[Event], order: Int64Array) -> None:
+    def _keep_whole_arguments(self, part: Part) -> None:
+        """Keep all arguments of rows."""
+        for place, event in zip(part.places.tolist(), part.written(), strict=True):
+            self.arguments[place + self.count] = self._reader.all_of(event.arguments)
+
+    def _take_ends(self, part: Part) -> None:
         """Ends of B."""
-        time, usable = self._times(events)
-        self.ends.append(order=order[usable], time=time[usable], track=self._tracks(events)[usable])
+        time, usable = self._times(part.events)
+        self.ends.append(
+            order=part.places[usable] + self.count,
+            time=time[usable],
+            track=self._tracks(part.events)[usable],
+        )
 
-    def _take_flows(self, events: list[Event], order: Int64Array) -> None:
+    def _take_flows(self, part: Part) -> None:
         """Flow arrows."""
+        events = part.events
         time, usable = self._times(events)
         self.flows.append(
-            order=order[usable],
+            order=part.places[usable] + self.count,
             time=time[usable],
             is_start=np.array([event.ph == "s" for event in events], np.int8)[usable],
             cat=self.cats.codes([event.cat for event in events])[usable],
@@ -222,19 +179,19 @@ class RowCollector:
             track=self._tracks(events)[usable],
         )
 
-    def _take_memory(self, events: list[Event], order: Int64Array) -> None:
+    def _take_memory(self, part: Part) -> None:
         """Allocator events among the instants; the others are only counted by phase."""
-        places = [place for place, event in enumerate(events) if event.name == "[memory]"]
-        if not places:
+        is_memory = [event.name == "[memory]" for event in part.events]
+        if not any(is_memory):
             return
-        events = [events[place] for place in places]
-        time, usable = self._times(events)
-        args = self._reader.memory([event.args for event in events])
+        part = part.where(is_memory)
+        time, usable = self._times(part.events)
+        args = self._reader.memory([event.args for event in part.written()])
         has_bytes = np.array([arg.nbytes != UNKNOWN_BYTES for arg in args], np.bool_)
         self._count("memory event without its bytes", usable & ~has_bytes)
         usable &= has_bytes
         self.memory.append(
-            order=order[places][usable],
+            order=part.places[usable] + self.count,
             time=time[usable],
             nbytes=int64_column([arg.nbytes for arg in args])[usable],
             allocated=int64_column([arg.allocated for arg in args])[usable],
@@ -243,26 +200,26 @@ class RowCollector:
             device=int64_column([arg.device for arg in args])[usable],
         )
         # So that their category counts as one of torch.profiler's.
-        self.cats.codes([event.cat for event in events])
+        self.cats.codes([event.cat for event in part.events])
 
-    def _take_metadata(self, events: list[Event], _order: Int64Array) -> None:
+    def _take_metadata(self, part: Part) -> None:
         """Names of threads and processes; a file may repeat them 300 000 times."""
-        for event in events:
+        for event in part.written():
             if event.name == "thread_name":
                 track = label(event.pid), label(event.tid)
                 self.thread_names.setdefault(track, set()).add(bytes(event.args))
             elif event.name == "process_name":
                 self.process_names.setdefault(label(event.pid), set()).add(bytes(event.args))
 
-    def _times(self, events: list[Event]) -> tuple[Int64Array, BoolArray]:
+    def _times(self, events: Sequence[Event]) -> tuple[Int64Array, BoolArray]:
         """The events' times, and which of them are usable."""
         time, is_number = column_ns([event.ts for event in events])
-        in_range = (time >= MIN_NS) & (time <= MAX_NS)
+        is_in_range = in_range(time)
         self._count("time is missing or no number", ~is_number)
-        self._count("time is out of range", ~in_range)
-        return time, is_number & in_range
+        self._count("time is out of range", ~is_in_range)
+        return time, is_number & is_in_range
 
-    def _tracks(self, events: list[Event]) -> Int32Array:
+    def _tracks(self, events: Sequence[Event | Frame]) -> Int32Array:
         """The tracks (pid, tid) of the events."""
         pids, tids = [event.pid for event in events], [event.tid for event in events]
         return self.tracks.codes(zip(pids, tids, strict=True))

@@ -18,9 +18,10 @@ import numpy as np
 from stepcrit import kernels
 from stepcrit.ingest.arguments import SAYS_NOTHING, unusable
 from stepcrit.ingest.columns import Interner, label
+from stepcrit.ingest.decoded import Event, Label, RowDecoder
 from stepcrit.ingest.dialect import DATED_TEXT
 from stepcrit.ingest.limits import Limits
-from stepcrit.ingest.rows import Event, Label, RowCollector, RowDecoder
+from stepcrit.ingest.rows import RowCollector
 from stepcrit.model.arrays import NONE
 
 if TYPE_CHECKING:

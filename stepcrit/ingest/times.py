@@ -68,6 +68,11 @@ def column_ns(texts: Sequence[Text]) -> tuple[Int64Array, BoolArray]:
     return np.array(filled, np.int64), usable
 
 
+def in_range(time_ns: Int64Array) -> BoolArray:
+    """Which times a trace can have."""
+    return (time_ns >= MIN_NS) & (time_ns <= MAX_NS)
+
+
 def _whole(joined: bytes) -> Int64Array | None:
     """Whole microseconds, or None when one of them is not that."""
     numbers = _integers(joined)

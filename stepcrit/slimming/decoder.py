@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stepcrit.ingest.rows import Event
+from stepcrit.ingest.decoded import Event
 from stepcrit.ingest.split import MAX_DEPTH, check_json, without_depth
 
 

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from stepcrit.ingest.columns import label
+from stepcrit.ingest.decoded import Event
 from stepcrit.ingest.dialect import meaning_of
-from stepcrit.ingest.rows import Event
 from stepcrit.ingest.times import MAX_NS, MIN_NS, to_ns
 from stepcrit.model.events import Side
 from stepcrit.slimming import vocabulary as known
