@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ from stepcrit.ingest.arguments import (
     unusable,
     written_list,
 )
-from stepcrit.ingest.columns import ColumnStore, Interner, Room, int64_column, label, name_label
+from stepcrit.ingest.columns import ColumnStore, Interner, Room, int64_column, is_one, label, name_label
 from stepcrit.ingest.decoded import Event, Frame, Frames, Label, Part, RowDecoder, whole
 from stepcrit.ingest.times import MAX_DURATION_NS, column_ns, in_range
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
@@ -127,30 +128,36 @@ class RowCollector:
     def _add_rows(self, part: Part, start: Int64Array, duration: Int64Array) -> None:
         """Append readable rows to the columns."""
         events, args = part.events, part.arguments(self._reader)
+        cat = self.cats.codes([event.cat for event in events])
         self.rows.append(
             order=part.places + self.count,
             start=start,
             duration=duration,
             begins=np.array([event.ph == "B" for event in events], np.bool_),
-            cat=self.cats.codes([event.cat for event in events]),
+            cat=cat,
             name=self.names.codes([event.name for event in events]),
             track=self._tracks(events),
             stack=self.stacks.codes([arg.stack for arg in args]) - 1,
             module=self.modules.codes([arg.module for arg in args]) - 1,
             shapes=self._list_codes(
-                self.shapes,
-                "Input Dims",
-                _texts([arg.shapes for arg in args], [arg.old_shapes for arg in args]),
+                self.shapes, "Input Dims", [arg.shapes for arg in args], [arg.old_shapes for arg in args]
             ),
-            dtypes=self._list_codes(self.dtypes, "Input type", _texts([arg.dtypes for arg in args])),
+            dtypes=self._list_codes(self.dtypes, "Input type", [arg.dtypes for arg in args]),
             **self._argument_columns(args),
         )
-        wanted = [
-            event.cat == "cuda_sync" or arg.graph > 0 or arg.collective != ""
-            for event, arg in zip(events, args, strict=True)
-        ]
-        if any(wanted):
-            self._keep_whole_arguments(part.where(wanted))
+        wanted = self._need_all(cat, args)
+        if wanted.any():
+            self._keep_whole_arguments(part.where(wanted.tolist()))
+
+    def _need_all(self, cat: Int32Array, args: list[Arguments]) -> BoolArray:
+        """Which rows keep all their arguments."""
+        needed: BoolArray = cat == self.cats.get("cuda_sync", NONE)
+        collectives, graphs = [arg.collective for arg in args], [arg.graph for arg in args]
+        if collectives.count("") < len(args):
+            needed |= [collective != "" for collective in collectives]
+        if graphs.count(0) < len(args):
+            needed |= [graph > 0 for graph in graphs]
+        return needed
 
     def _keep_whole_arguments(self, part: Part) -> None:
         """Keep all arguments of rows."""
@@ -175,7 +182,7 @@ class RowCollector:
             time=time[usable],
             is_start=np.array([event.ph == "s" for event in events], np.int8)[usable],
             cat=self.cats.codes([event.cat for event in events])[usable],
-            id=np.array([self._flow_id(event.id) for event in events], np.int64)[usable],
+            id=self._flow_ids([event.id for event in events])[usable],
             track=self._tracks(events)[usable],
         )
 
@@ -222,7 +229,16 @@ class RowCollector:
     def _tracks(self, events: Sequence[Event | Frame]) -> Int32Array:
         """The tracks (pid, tid) of the events."""
         pids, tids = [event.pid for event in events], [event.tid for event in events]
-        return self.tracks.codes(zip(pids, tids, strict=True))
+        if is_one(pids) and is_one(tids):
+            return np.full(len(pids), self.tracks[pids[0], tids[0]], np.int32)
+        return self.tracks.codes(list(zip(pids, tids, strict=True)))
+
+    def _flow_ids(self, values: list[Label]) -> Int64Array:
+        """The ids of flows; most writers number them."""
+        if set(map(type, values)) == {int}:
+            with suppress(OverflowError):
+                return np.array(values, np.int64)
+        return np.array([self._flow_id(value) for value in values], np.int64)
 
     def _flow_id(self, value: Label) -> int:
         """A flow's id as an int64: 64-bit ids wrap, text that is no number is numbered from below."""
@@ -261,8 +277,11 @@ class RowCollector:
             "device": int64_column([arg.device for arg in args]),
         }
 
-    def _list_codes(self, interner: Interner, argument: str, texts: list[bytes]) -> Int32Array:
-        """The numbers of lists by their text, -1 for what is none."""
+    def _list_codes(self, interner: Interner, argument: str, *columns: list[msgspec.Raw]) -> Int32Array:
+        """The numbers of lists by their text, -1 for what is none; of the first of their names that is there."""
+        if all(column.count(NO_TEXT) == len(column) for column in columns):
+            return np.full(len(columns[0]), NONE, np.int32)
+        texts = _texts(*columns)
         codes = interner.codes(texts) - 1
         absent = int((codes == NONE).sum())
         lost = absent - sum(map(texts.count, SAYS_NOTHING)) if absent else 0
