@@ -12,6 +12,8 @@ Where a graph falls into short runs, the loop over nodes is faster, and `runs_of
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,25 +32,40 @@ SAFE_NS = 2.0**60
 """Lengths that add up to less than this cannot overflow, whatever is taken off them."""
 
 
+class Run(NamedTuple):
+    """A stretch of a lane, by places.
+
+    Attributes:
+        own: its places.
+        target: those of them that wait for other runs.
+        edges: where the edges are by which they wait, and `src`, the places they come from.
+        first: where in `edges` those of each target begin.
+    """
+
+    own: slice
+    target: Int64Array
+    edges: slice
+    src: Int64Array
+    first: Int64Array
+
+
 class Runs(Struct, frozen=True, eq=False):
     """A graph's nodes, run after run, each run after all that it waits for.
 
     Attributes:
         order: node numbers; what follows counts places in it.
         inner: places that wait for the one before them in their run, and `along`, the edges between the two.
-        edge: all other edges, by the place of their target; `edge_src`, the place of each one's source.
-        target: places with such edges, ascending; `edge_from`, where each one's begin in `edge`.
-        bounds: (first place, first of `target`, first of `edge`) of each run, and one past the last run.
+        edge: all other edges, by the place of their target; `src` and `dst`, the places at their ends.
+        each: the runs.
     """
 
     order: Int64Array
     inner: Int64Array
     along: Int64Array
     edge: Int64Array
-    edge_src: Int64Array
-    target: Int64Array
-    edge_from: Int64Array
-    bounds: tuple[tuple[int, int, int], ...]
+    src: Int64Array
+    dst: Int64Array
+    each: tuple[Run, ...]
 
 
 _KNOWN: WeakKeyDictionary[Graph, Runs | None] = WeakKeyDictionary()
@@ -80,17 +97,16 @@ def starts_by_runs(
         return None
     passed = np.cumsum(step)
     roots = (np.diff(graph.dst_ptr) == 0)[runs.order]
-    start = np.where(roots, graph.t0_ns + origin_ns[runs.order], NEVER)
-    finish, lag = np.empty_like(start), lag_ns[runs.edge]
-    for (a, t, e), (b, u, f) in zip(runs.bounds, runs.bounds[1:], strict=False):
-        if t < u:
-            arrival = finish[runs.edge_src[e:f]] + lag[e:f]
-            start[runs.target[t:u]] = np.maximum.reduceat(arrival, runs.edge_from[t:u] - e)
-        own = passed[a:b]
-        start[a:b] = np.maximum.accumulate(start[a:b] - own) + own
-        finish[a:b] = start[a:b] + dur[a:b]
+    # Less what has passed, starts along a run are a running maximum, and each other edge adds one number to them.
+    start = np.where(roots, graph.t0_ns + origin_ns[runs.order], NEVER) - passed
+    added = (passed + dur)[runs.src] + lag_ns[runs.edge] - passed[runs.dst]
+    for own, target, edges, src, first in runs.each:
+        if target.size:
+            start[target] = np.maximum.reduceat(start[src] + added[edges], first)
+        mine = start[own]
+        np.maximum.accumulate(mine, out=mine)
     found = np.empty_like(start)
-    found[runs.order] = start
+    found[runs.order] = start + passed
     return found
 
 
@@ -144,10 +160,16 @@ def _laid_out(graph: Graph, order: Int64Array, first: Int64Array) -> Runs:
     run = np.cumsum(run)
     inside = (src == dst - 1) & (run[src] == run[dst])
     along = np.flatnonzero(inside)
+    inner = dst[along]
     edge = np.flatnonzero(~inside)
     edge = edge[np.argsort(dst[edge], kind="stable")]
-    target, edge_from = np.unique(dst[edge], return_index=True)
+    src, dst = src[edge], dst[edge]
+    target, edge_from = np.unique(dst, return_index=True)
     starts = np.append(first, len(graph))
-    bounds = (starts, np.searchsorted(target, starts), np.searchsorted(dst[edge], starts))
-    table = tuple(zip(*(column.tolist() for column in bounds), strict=True))
-    return Runs(order, dst[along], along, edge, src[edge], target, edge_from.astype(np.int64), table)
+    bounds = (starts, np.searchsorted(target, starts), np.searchsorted(dst, starts))
+    table = list(zip(*(column.tolist() for column in bounds), strict=True))
+    each = tuple(
+        Run(slice(a, b), target[t:u], slice(e, f), src[e:f], edge_from[t:u] - e)
+        for (a, t, e), (b, u, f) in pairwise(table)
+    )
+    return Runs(order, inner, along, edge, src, dst, each)

@@ -81,7 +81,7 @@ def test_a_thread_and_a_queue_that_do_not_wait_for_each_other_are_two_runs() -> 
     src, dst = (np.array([p[i] for p in pairs], np.int64) for i in (0, 1))
     found = runs_of(graph_of(lane, src, dst))
     assert found is not None
-    assert len(found.bounds) - 1 == 2
+    assert len(found.each) == 2
 
 
 def test_where_runs_are_short_the_loop_is_taken() -> None:
