@@ -9,24 +9,18 @@ import sys
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 CYCLES_AFTER = 100_000
-"""So many objects more than before, and unused cycles of them are looked for: Python itself looks a hundred times as often."""
-
-_NEW_OBJECTS = 200_000
 """So many new containers before Python looks for unreachable cycles. After every 700 of them, as it does by itself,
 that takes 6 to 9 % of a run on a small trace, most of it while modules load, and nearly nothing is found."""
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    gc.set_threshold(_NEW_OBJECTS)
+    gc.set_threshold(CYCLES_AFTER)
     for name in SIGNALS:
         number = getattr(signal, name, None)
         # ignored from birth, as under nohup or behind & in a script: so it stays
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, leave)
-
-    # A command makes much that lasts and nearly no cycles: looking for them took a tenth of a short one.
-    gc.set_threshold(CYCLES_AFTER)
 
     from stepcrit.cli.main import run  # noqa: PLC0415 - a signal may come while this loads
 

@@ -8,12 +8,12 @@ from itertools import compress
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
+from rich.text import Text
 
 from stepcrit.model.section import Cell, Column, Section, Unit
 from stepcrit.report.names import short_name, short_names
 from stepcrit.report.safe import safe_text
 from stepcrit.report.screen import Screen, wrap
-from stepcrit.report.styled import Text, joined
 from stepcrit.report.values import WORDS, value_text
 
 WIDEST_NAME = 64
@@ -215,7 +215,7 @@ def _entry(columns: Sequence[Column], row: Row, screen: Screen, style: str) -> l
         for raw, c in zip(row[1:], columns[1:], strict=True)
         if raw is not None and raw != ""
     ]
-    values = Text(" " * INDENT) + joined(parts, ", ")
+    values = Text(" " * INDENT) + Text(", ").join(parts)
     return wrap(label, screen.cells, INDENT) + (wrap(values, screen.cells, INDENT) if parts else [])
 
 

@@ -8,13 +8,14 @@ other functions add what one kind of sink needs on top. Rich, csv and orjson do 
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 
 LIMIT = 2000
 """No renderer for people shows more of one string; machine formats pass None and keep it whole."""
 
-# what Unicode calls space separators; of all that Python calls not printable, they alone do no harm
-_BLANKS = frozenset("\u00a0\u1680\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200B)}
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # letters and symbols that draw nothing, and the selectors that change how wide a neighbour is
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     chr(c) for c in range(0xFE00, 0xFE10)
@@ -74,7 +75,7 @@ def _unbracketed(text: str, instead: str) -> str:
 
 def is_unsafe(char: str) -> bool:
     """Whether a character controls something instead of printing."""
-    return char in _INVISIBLE or not (char.isprintable() or char in _BLANKS)
+    return char in _INVISIBLE or unicodedata.category(char) in _INVISIBLE_CATEGORIES
 
 
 def visible(char: str) -> str:
@@ -113,8 +114,6 @@ def csv_cell(text: str) -> str:
 
 def html_text(text: str) -> str:
     """A string as HTML text or as a quoted attribute."""
-    import html  # noqa: PLC0415 - a notebook's face alone needs it
-
     return html.escape(safe_text(text), quote=True)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable
 from typing import TextIO
 
 from msgspec import Struct
 from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
 
 from stepcrit.report.safe import ascii_text, no_command
-from stepcrit.report.styled import Text
-from stepcrit.report.terminal import USUAL, columns, is_terminal, takes_color
+from stepcrit.report.terminal import USUAL, columns
 from stepcrit.units import THIN
 
 NARROWEST = 20
@@ -36,9 +38,12 @@ class Screen(Struct, frozen=True):
 
     @classmethod
     def of(cls, stream: TextIO) -> Screen:
-        """A stream: 80 columns unless a terminal; NO_COLOR, FORCE_COLOR and TERM=dumb hold."""
-        width = columns() if is_terminal(stream) else USUAL
-        return cls(width, getattr(stream, "encoding", None) or "utf-8", takes_color(stream))
+        """A stream as rich sees it: 80 columns unless a terminal; NO_COLOR, FORCE_COLOR and TERM=dumb hold."""
+        # told both sizes, rich reads neither COLUMNS nor LINES: it fails on some, and takes a dumb terminal for 80 wide
+        console = Console(file=stream, force_jupyter=False, width=columns(), height=100)
+        color = console.is_terminal and console.color_system is not None and not console.no_color
+        width = columns() if console.is_terminal else USUAL
+        return cls(width, getattr(stream, "encoding", None) or "utf-8", color)
 
     @property
     def plain(self) -> bool:
@@ -64,21 +69,23 @@ class Screen(Struct, frozen=True):
         return ascii_text(text) if self.plain else text
 
     def printed(self, lines: Iterable[Text]) -> bytes:
-        """The lines as bytes for the stream; nothing is wrapped any more."""
-        out = []
+        """The lines as bytes for the stream; nothing is wrapped, marked up or highlighted any more."""
+        out = io.StringIO()
+        console = Console(
+            file=out, force_terminal=self.color, color_system="standard" if self.color else None, no_color=not self.color,
+            width=self.cells, height=100, force_jupyter=False, legacy_windows=False, markup=False, highlight=False, emoji=False,
+        )  # fmt: skip
         for line in lines:
             line.rstrip()
-            plain = line.plain
-            safe = no_command(plain)  # wrapped and shortened, a name may have become one
-            out.append((line if safe == plain else line.respelled(safe)).printed(color=self.color))
-        text = "".join(f"{line}\n" for line in out)
-        return text.encode(self.encoding if not self.plain else "ascii", "backslashreplace")
+            line.plain = no_command(line.plain)  # wrapped and shortened, a name may have become one
+            console.print(line, soft_wrap=True)
+        return out.getvalue().encode(self.encoding if not self.plain else "ascii", "backslashreplace")
 
 
 def wrap(text: Text, width: int, hang: int = 0) -> list[Text]:
     """Lines of at most `width` cells, broken at blanks; later lines are indented by `hang`.
 
-    No line ends at the narrow space between a number and its unit.
+    Rich would also break at the narrow space between a number and its unit.
     """
     hang = min(hang, width // 2)
     lines = text.divide(_breaks(text.plain, width, hang))

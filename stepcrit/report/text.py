@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from rich.text import Text
+
 from stepcrit.model.section import Bar, Block, Document, Finding, Section, Sentence, Unit, Value
 from stepcrit.report.bars import ASCII_BLOCKS, BLOCKS, apportion, parts_of
 from stepcrit.report.layout import STYLES, table
 from stepcrit.report.names import labels_in, short_name
 from stepcrit.report.safe import safe_text
 from stepcrit.report.screen import Screen, wrap
-from stepcrit.report.styled import Text
 from stepcrit.report.values import pieces, value_text
 from stepcrit.units import ns_text, share_text
 
@@ -109,7 +110,9 @@ def _legend(bar: Bar, part: tuple[str, int], screen: Screen) -> str:
 def _kept(legend: Text, screen: Screen) -> list[Text]:
     """The legend, wrapped between its entries only."""
     lines = wrap(legend, screen.prose, INDENT)
-    return [line.respelled(line.plain.replace(_NO_BREAK, " ")) for line in lines]
+    for line in lines:
+        line.plain = line.plain.replace(_NO_BREAK, " ")
+    return lines
 
 
 def _finding(finding: Finding, screen: Screen) -> list[Text]:

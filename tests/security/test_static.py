@@ -57,6 +57,8 @@ PREFIXES = ("exec", "spawn", "posix_spawn")
 
 DOORS = {"stepcrit/cli/output.py", "stepcrit/cli/main.py"}
 """Who may touch sys.stdout and sys.stderr: the one writes, the other puts it in their place."""
+PRINTER = "stepcrit/report/screen.py"
+"""Who may make a rich console: without markup, highlighting and emoji."""
 
 GIT = "stepcrit/ingest/gitrun.py"
 """Who may start a program: git, found by its absolute path, with a list of arguments and none of its hooks."""
@@ -156,7 +158,7 @@ def asserts(node: ast.AST, _: str) -> bool:
 
 def prints(node: ast.AST, where: str) -> bool:
     """Words leave by cli/output.py alone, where they are made harmless."""
-    if called(node) in ("print", "echo", "secho", "print_json", "pprint"):
+    if called(node) in ("print", "echo", "secho", "print_json", "pprint") and where != PRINTER:
         return True
     if bool(imported(node) & SPEAKING):
         return True
@@ -165,13 +167,23 @@ def prints(node: ast.AST, where: str) -> bool:
     )  # fmt: skip
 
 
-def marks_up(node: ast.AST, _: str) -> bool:
-    """No name is ever read as markup: no text is made from any, and nothing prints through a console that would."""
-    return (
-        called(node) in ("Console", "from_markup", "from_ansi", "render_markup")
+def marks_up(node: ast.AST, where: str) -> bool:
+    """Rich never reads a name as markup: consoles that print say so, and no text is made from markup."""
+    if (
+        called(node) in ("from_markup", "from_ansi", "render_markup")
         or is_on(node, "markup")
         or is_on(node, "emoji")
-    )
+    ):
+        return True
+    if called(node) == "Console":
+        prints_to = keyword(node, "color_system")
+        return where != PRINTER or (prints_to is not None and not _is_plain(node))
+    return False
+
+
+def _is_plain(node: ast.AST) -> bool:
+    names = ("markup", "highlight", "emoji")
+    return all(isinstance(keyword(node, name), ast.Constant) and not is_on(node, name) for name in names)
 
 
 def catches_all(node: ast.AST, where: str) -> bool:
@@ -242,6 +254,12 @@ def test_no_rule_finds_what_is_harmless(source: str) -> None:
 
 def test_every_rule_has_an_example() -> None:
     assert {rule for rule, _ in BAD} == set(IN_PACKAGE)
+
+
+def test_a_printing_console_reads_no_markup() -> None:
+    loud = "Console(file=out, color_system='standard', markup=False, highlight=False)"
+    assert list(found((marks_up,), loud, PRINTER))
+    assert not list(found((marks_up,), loud[:-1] + ", emoji=False)", PRINTER))
 
 
 def test_the_door_imports_only_files_beside_it() -> None:
