@@ -30,17 +30,17 @@ def cut_outlived(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     events = trace.events
     rows = np.flatnonzero(events.is_kind(EventKind.CPU_OP, EventKind.RUNTIME))
     long = _too_long(events, rows)
-    if not long.size:
-        return trace, ()
-    end = events.end_ns.copy()
-    for lane in distinct(events.lane[long]).tolist():
-        mine = rows[events.lane[rows] == lane]
-        asked = long[events.lane[long] == lane]
-        end[asked] = _bounds(events, mine, asked, np.bincount(events.name[rows]))
-    over = events.end_ns - end
+    until = events.end_ns[long]
+    of_row, of_long = events.lane[rows], events.lane[long]
+    for lane in distinct(of_long).tolist():
+        asked = of_long == lane
+        until[asked] = _bounds(events, rows[of_row == lane], long[asked], np.bincount(events.name[rows]))
+    over = events.end_ns[long] - until
     if not over.any():
         return trace, ()
-    worst = int(np.argmax(over))
+    end = events.end_ns.copy()
+    end[long] = until
+    worst = int(long[np.argmax(over)])
     found = Oddity(
         "P301", int((over > 0).sum()), len(rows), Done.SET_RIGHT, events.name_of(worst), int(events.order[worst]),
         {"written_ns": int(events.end_ns[worst] - events.start_ns[worst]), "taken_ns": int(end[worst] - events.start_ns[worst])},

@@ -25,19 +25,23 @@ def cut_lost_returns(trace: RawTrace) -> tuple[RawTrace, tuple[Oddity, ...]]:
     python = np.flatnonzero(events.is_kind(EventKind.PYTHON))
     if not python.size:
         return trace, ()
-    last = int(events.end_ns[python].max())
-    end = events.end_ns.copy()
-    open_last = python[events.end_ns[python] == last]
-    for lane in distinct(events.lane[open_last]).tolist():
-        asked = open_last[events.lane[open_last] == lane]
-        bound = earliest_around(events, python[events.lane[python] == lane], asked)
-        end[asked] = np.where((bound >= 0) & (end[asked] - bound > ROUNDING_NS), bound, end[asked])
-    over = events.end_ns - end
+    ends = events.end_ns[python]
+    last = int(ends.max())
+    open_last = python[ends == last]
+    until = np.full(len(open_last), last)
+    of_row, of_open = events.lane[python], events.lane[open_last]
+    for lane in distinct(of_open).tolist():
+        asked = of_open == lane
+        bound = earliest_around(events, python[of_row == lane], open_last[asked])
+        until[asked] = np.where((bound >= 0) & (last - bound > ROUNDING_NS), bound, last)
+    over = last - until
     if not over.any():
         return trace, ()
-    worst = int(np.argmax(over))
+    end = events.end_ns.copy()
+    end[open_last] = until
+    worst = int(open_last[np.argmax(over)])
     found = Oddity(
         "P310", int((over > 0).sum()), len(python), Done.SET_RIGHT, events.name_of(worst), int(events.order[worst]),
-        {"cut_ns": int(over[worst])},
+        {"cut_ns": int(over.max())},
     )  # fmt: skip
     return with_times(trace, events.start_ns, end), (found,)
