@@ -304,6 +304,23 @@ def test_the_package_breaks_no_rule() -> None:
     assert _broken(PACKAGE, IN_PACKAGE) == []
 
 
+def test_the_middle_takes_structs_of_msgspec_and_nothing_that_reads() -> None:
+    middle = ("answers", "analyses", "graph", "link", "model", "intervals.py", "units.py")
+    files = [p for p in PACKAGE if Path(p).relative_to(ROOT / "stepcrit").parts[0] in middle]
+    assert len(files) > 100
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    taken = {
+        ast.unparse(n)
+        for n in nodes
+        if isinstance(n, ast.Import | ast.ImportFrom) and "msgspec" in ast.unparse(n)
+    }
+    assert taken <= {
+        "from msgspec import Struct",
+        "from msgspec import Struct, field",
+        "from msgspec.structs import replace",
+    }
+
+
 def test_scripts_neither_evaluate_nor_unpack() -> None:
     assert len(SCRIPTS) > 10
     assert _broken(SCRIPTS, EVERYWHERE) == []
