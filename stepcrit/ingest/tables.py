@@ -29,6 +29,10 @@ _ROW_TYPES: dict[str, type[np.generic]] = {
     "correlation": np.int64, "external_id": np.int64, "python_id": np.int64, "seq": np.int64, "nbytes": np.int64,
     "stream": np.int64, "device": np.int64,
 }  # fmt: skip
+_OF_ARGUMENTS = (
+    "stack", "module", "shapes", "dtypes", "correlation", "external_id", "python_id", "seq", "nbytes", "stream",
+    "device",
+)  # fmt: skip
 _END_TYPES: dict[str, type[np.generic]] = {"time": np.int64, "order": np.int64, "track": np.int32}
 _FLOW_TYPES: dict[str, type[np.generic]] = {
     "time": np.int64, "order": np.int64, "is_start": np.int8, "cat": np.int32, "id": np.int64, "track": np.int32,
@@ -93,6 +97,7 @@ def build_tables(collected: RowCollector, marked_ns: int | None = None) -> Table
     """
     collected.finish()
     rows = {name: collected.rows.take(name, dtype) for name, dtype in _ROW_TYPES.items()}
+    rows |= {name: _once_if_absent(rows[name]) for name in _OF_ARGUMENTS}
     ends = {name: collected.ends.take(name, dtype) for name, dtype in _END_TYPES.items()}
     flows = {name: collected.flows.take(name, dtype) for name, dtype in _FLOW_TYPES.items()}
     memory = {name: collected.memory.take(name, dtype) for name, dtype in _MEMORY_TYPES.items()}
@@ -150,11 +155,26 @@ def _renumbered(table: Sequence[Word], column: str, tables: tuple[Columns, ...])
     """Words in alphabetical order, and their codes in every table that has the column; NONE stays."""
     words, number = alphabetical(table)
     number = np.append(number, np.int32(NONE))  # found under -1 as well
-    for codes in [columns[column] for columns in tables if column in columns and words]:
+    for codes in [
+        columns[column] for columns in tables if column in columns and not _is_once(columns[column])
+    ]:
         for at in range(0, len(codes), _BLOCK_ROWS):
             block = codes[at : at + _BLOCK_ROWS]
             block[:] = number[block]
     return words
+
+
+def _once_if_absent(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A column that no row has a value in takes the memory of one NONE."""
+    blocks = (column[at : at + _BLOCK_ROWS] for at in range(0, len(column), _BLOCK_ROWS))
+    if not len(column) or any((block != NONE).any() for block in blocks):
+        return column
+    return np.broadcast_to(column[0], len(column))
+
+
+def _is_once(column: np.ndarray[Any, Any]) -> bool:
+    """Whether a column is one value in memory."""
+    return column.strides == (0,)
 
 
 def _name_in(texts: Collection[bytes]) -> str:
@@ -253,6 +273,8 @@ def _sort(rows: Columns, first_ns: int) -> None:
     del rows["python_id"]  # it only tells which of two frames is the outer one
     spare: Columns = {}  # a column's old place is the next one's new place: fresh memory costs more than the sorting
     for name, column in rows.items():
+        if _is_once(column):
+            continue
         kind = column.dtype.str
         place = spare[kind] if kind in spare else np.empty_like(column)
         rows[name] = np.take(
@@ -267,7 +289,7 @@ def _sort(rows: Columns, first_ns: int) -> None:
 def _event_table(rows: Columns, placement: Placement, words: _Words, collected: RowCollector) -> EventTable:
     """The event table of the sorted rows."""
     moves = np.isin(rows["kind"], (EventKind.MEMCPY, EventKind.MEMSET))
-    nbytes = np.where(moves, rows["nbytes"], NONE)
+    nbytes = _once_if_absent(np.where(moves, rows["nbytes"], NONE))
     with_arguments = np.flatnonzero(np.isin(rows["order"], list(collected.arguments)))
     columns = {
         "kind": rows["kind"], "cat": rows["cat"], "name": rows["name"],

@@ -85,6 +85,8 @@ class Lane(Struct, frozen=True):
 class EventTable(Struct, frozen=True, eq=False, weakref=True):
     """Columns of equal length n, one row per event with a duration.
 
+    They are read-only; one without any value may be a single -1 in memory, n times over.
+
     Attributes:
         kind: EventKind, int8.
         cat: index into `cats` (the category as written; "" when the event has none).
