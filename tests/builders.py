@@ -62,7 +62,6 @@ def table(chrome: Sequence[Mapping[str, Any]], *, scale: int = 1000) -> EventTab
         np.array([_lane(e, k, lanes) for e, k in zip(chrome, kinds, strict=True)], np.int32),
         np.array([a.get("correlation", -1) for a in args.values()], np.int64),
         none,
-        np.array([a.get("Sequence number", -1) for a in args.values()], np.int64),
         np.array([a.get("bytes", -1) for a in args.values()], np.int64),
         np.array(order, np.int64),
         none.astype(np.int32),

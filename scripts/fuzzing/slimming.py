@@ -40,7 +40,7 @@ def _rows(trace: RawTrace) -> list[tuple[object, ...]]:
     events = trace.events
     kept = (events.kind != EventKind.PYTHON).nonzero()[0]
     columns = (
-        events.start_ns, events.end_ns, events.kind, events.correlation, events.external_id, events.seq, events.nbytes,
+        events.start_ns, events.end_ns, events.kind, events.correlation, events.external_id, events.nbytes,
     )  # fmt: skip
     return list(zip(*(column[kept].tolist() for column in columns), strict=True))
 

@@ -270,7 +270,7 @@ def _sort(rows: Columns, first_ns: int) -> None:
     rows["start"] -= first_ns
     rows["end"] -= first_ns
     by_time = in_order(rows)
-    del rows["python_id"]  # it only tells which of two frames is the outer one
+    del rows["python_id"], rows["seq"]  # they only tell which of two ranges is the outer one
     spare: Columns = {}  # a column's old place is the next one's new place: fresh memory costs more than the sorting
     for name, column in rows.items():
         if _is_once(column):
@@ -294,7 +294,7 @@ def _event_table(rows: Columns, placement: Placement, words: _Words, collected: 
     columns = {
         "kind": rows["kind"], "cat": rows["cat"], "name": rows["name"],
         "start_ns": rows["start"], "end_ns": rows["end"], "lane": placement.lane,
-        "correlation": rows["correlation"], "external_id": rows["external_id"], "seq": rows["seq"],
+        "correlation": rows["correlation"], "external_id": rows["external_id"],
         "nbytes": nbytes, "order": rows["order"], "stack": rows["stack"], "module": rows["module"],
         "shapes": rows["shapes"], "dtypes": rows["dtypes"],
     }  # fmt: skip

@@ -95,7 +95,6 @@ class EventTable(Struct, frozen=True, eq=False, weakref=True):
         lane: index into `lanes`.
         correlation: launch <-> device id, -1 when absent or 0.
         external_id: op id, -1 when absent.
-        seq: autograd sequence number, -1 when absent.
         nbytes: bytes moved by a copy or memset, -1 when absent.
         order: position in the file's traceEvents array (the event's address for a user).
         stack: index into `stacks` ("Call stack" text), -1 when absent.
@@ -114,7 +113,6 @@ class EventTable(Struct, frozen=True, eq=False, weakref=True):
     lane: Int32Array
     correlation: Int64Array
     external_id: Int64Array
-    seq: Int64Array
     nbytes: Int64Array
     order: Int64Array
     stack: Int32Array

@@ -241,7 +241,7 @@ def test_an_end_without_begin_is_counted(read: Read) -> None:
 
 def test_ids_are_read_in_every_spelling(read: Read) -> None:
     trace = read([
-        _op(1, args={"External id": 3, "Sequence number": 9}),
+        _op(1, args={"External id": 3}),
         _op(2, args={"external id": 4}),
         _kernel(3, correlation=5, **{"External id": 3}),
         _op(4, cat="enqueue", args={"correlation_id": 6}),
@@ -251,7 +251,6 @@ def test_ids_are_read_in_every_spelling(read: Read) -> None:
     rows = trace.events
     assert rows.external_id.tolist() == [3, 4, 3, -1, -1, -1]
     assert rows.correlation.tolist() == [-1, -1, 5, 6, 7, -1]
-    assert rows.seq.tolist() == [9, -1, -1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("lie", [[1], {"a": 1}, 1.5, True, "abc", 2**80, None])
