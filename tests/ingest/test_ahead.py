@@ -81,6 +81,24 @@ def test_a_packed_file_reads_as_the_stream_of_its_bytes_does(
     assert [thread.name for thread in threading.enumerate() if thread.name == "unpacking"] == []
 
 
+@pytest.mark.parametrize("data", [LONG, BROKEN, LONG[:-3000], b"", b"[", b"PK\3\4"])
+@pytest.mark.parametrize("options", [{}, {"salvage": True}, {"limits": Limits(text=2_000_000)}])
+def test_a_large_plain_file_reads_as_the_stream_of_its_bytes_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(opening, "_WORTH_A_THREAD", -1)
+    started: list[str] = []
+    start = threading.Thread.start
+    monkeypatch.setattr(
+        threading.Thread, "start", lambda thread: (started.append(thread.name), start(thread))[1]
+    )
+    path = tmp_path / "trace.json"
+    path.write_bytes(data)
+    assert outcome(path, **options) == outcome(io.BytesIO(data), **options)
+    assert started == ["unpacking"]
+    assert [thread.name for thread in threading.enumerate() if thread.name == "unpacking"] == []
+
+
 def test_a_file_that_is_refused_early_leaves_no_thread(tmp_path: Path) -> None:
     path = tmp_path / "trace.json.gz"
     path.write_bytes(gzip.compress(b"[" + b" " * 30_000_000, mtime=0))
@@ -132,7 +150,7 @@ def test_where_no_thread_can_be_had_reading_does_without(
     assert outcome(path) == usual
 
 
-def test_a_file_that_is_not_packed_and_a_pipe_need_no_thread(
+def test_a_small_file_that_is_not_packed_and_a_pipe_need_no_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading.Thread, "start", lambda _: pytest.fail("a thread was started"))

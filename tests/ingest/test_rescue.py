@@ -273,3 +273,10 @@ def test_a_sound_event_before_a_damaged_border_is_kept() -> None:
         + "]"
     )
     assert sorted(_read(text).events.names) == ["op0", "op1", "op3"]
+
+
+def test_what_dates_the_writer_is_found_in_repaired_events_as_well() -> None:
+    row = '{"ph":"X","cat":"cpu_op","name":"%s","pid":1,"tid":1,"ts":1,"dur":2,"args":{"Ev Idx":1}}'
+    trace = _read('{"traceEvents":[' + row % r"C:\q" + "]}")
+    assert [damage.harm for damage in trace.meta.damage] == [Harm.ESCAPE]
+    assert '"Ev Idx" (>= 2022-11)' in trace.meta.dialect

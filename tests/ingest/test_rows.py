@@ -526,3 +526,12 @@ def test_three_hundred_thousand_name_records_change_nothing(read_text: Read) -> 
     many = ",".join([json.dumps(record)] * 20_000)
     trace = read_text(f"[{many},{json.dumps(_op())}]")
     assert (len(trace.events), trace.meta.phases) == (1, {"M": 20_000, "X": 1})
+
+
+def test_arguments_that_no_row_has_take_no_memory(read: Read) -> None:
+    rows = read([_op(10, args={"External id": 7}), _op(2), _op(5)]).events
+    assert rows.external_id.tolist() == [-1, -1, 7]
+    for column in (rows.correlation, rows.nbytes, rows.stack, rows.module, rows.shapes, rows.dtypes):
+        assert column.tolist() == [-1, -1, -1]
+        assert column.strides == (0,)
+        assert not column.flags.writeable

@@ -273,6 +273,60 @@ def colliding(count: int) -> list[str]:
     return found
 
 
+def test_columns_hold_what_was_kept_and_nothing_else() -> None:
+    from stepcrit.kernels import _scan  # noqa: PLC0415 - it is there, see above
+
+    scanner = _scan.Scanner()
+    flow = b'{"ph":"s","id":"q","ts":1,"pid":1,"tid":2,"cat":"ac2g"}'
+
+    def scan(text: bytes) -> object:
+        return scanner.scan(text, 0, len(text), lambda _table, word: len(word))
+
+    def column(name: str) -> list[int]:
+        return np.frombuffer(scanner.take()[name], np.int64).tolist()  # type: ignore[no-any-return]
+
+    scan(b",".join([SOUND.encode()] * 2000))
+    scan(SOUND.encode())
+    scanner.keep(70)
+    assert scan(b"no event") is None
+    scanner.keep(80)
+    scan(SOUND.encode() + b"," + SOUND.encode())
+    scanner.keep(90)
+    scan(SOUND.encode())
+    assert column("rows.order") == [70, 90, 91]
+    assert column("rows.order") == []
+    scan(flow + b"," + flow)
+    scanner.set_flow_id(1, -7)
+    for at in (-1, 2):
+        with pytest.raises(IndexError):
+            scanner.set_flow_id(at, 0)
+    scanner.keep(0)
+    assert column("flows.id") == [0, -7]
+
+
+def test_a_scanner_in_use_cannot_be_used() -> None:
+    from stepcrit.kernels import _scan  # noqa: PLC0415 - it is there, see above
+
+    scanner = _scan.Scanner()
+
+    def uses(_table: int, _word: bytes) -> int:
+        for call in (lambda: scanner.keep(0), lambda: scanner.set_flow_id(0, 0), scanner.take):
+            with pytest.raises(RuntimeError):
+                call()
+        return 0
+
+    assert scanner.scan(SOUND.encode(), 0, len(SOUND), uses)
+
+
+def test_line_ends_are_counted_alike() -> None:
+    from stepcrit.kernels import _scan  # noqa: PLC0415 - it is there, see above
+
+    for size in (0, 1, 239, 240, 241, 5000):
+        for text in (b"\n" * size, b"a\n\x0b" * size, b"\x8a" * size):
+            for end in (-1, 0, size, size + 1, 9 * size):
+                assert _scan.line_ends(text, end) == text[: max(end, 0)].count(b"\n")
+
+
 def test_a_scanned_piece_gives_its_events_to_who_asks() -> None:
     from stepcrit.kernels import _scan  # noqa: PLC0415 - it is there, see above
 
