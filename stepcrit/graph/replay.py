@@ -104,14 +104,19 @@ class Replayer(Struct, frozen=True, eq=False, dict=True):
     engine: Engine | None = None
     loop: Loop | None = None
 
-    @property
+    @cached_property
     def period_ns(self) -> int:
         """The period that savings are measured against: the mean one, or the step's elapsed time."""
         if not self.period_count:
             return self.view.step.elapsed_ns
+        return (self._observed_ns[1] - self._observed_ns[0]) // self.period_count
+
+    @cached_property
+    def _observed_ns(self) -> tuple[int, int]:
+        """When the boundaries that open and close what is measured were recorded."""
         end = self.view.built.graph.end_ns
         first, last = (int(end[self.ends[i]].max()) for i in (0, -1))
-        return (last - first) // self.period_count
+        return first, last
 
     @cached_property
     def is_everywhere(self) -> bool:
@@ -224,8 +229,8 @@ class Replayer(Struct, frozen=True, eq=False, dict=True):
         engine = self.engine or order(graph)
         finish = engine(dur_ns, delays)
         first, last = (
-            int((graph.start_ns[nodes] + graph.dur_ns[nodes]).max()) - int(finish[nodes].max())
-            for nodes in (self.ends[0], self.ends[-1])
+            observed - int(finish[nodes].max())
+            for observed, nodes in zip(self._observed_ns, (self.ends[0], self.ends[-1]), strict=True)
         )
         return first, last
 
