@@ -173,7 +173,7 @@ def _costs(side: Spent[Key], keys: Sequence[Key], owned: set[Key]) -> list[Cost]
     for step in steps:
         total.update(step)
     running, done, costs = Fraction(0), 0, []
-    for key in keys:
+    for key, spread in zip(keys, _spreads(side, keys), strict=True):
         running += Fraction(total[key], len(steps))
         own = side.own.get(key, (0, 0)) if key in owned else None
         costs.append(
@@ -181,19 +181,25 @@ def _costs(side: Spent[Key], keys: Sequence[Key], owned: set[Key]) -> list[Cost]
                 round(running) - done,
                 None if own is None else Fraction(own[0], len(steps)),
                 None if own is None else Fraction(own[1], len(steps)),
-                _spread(side, key),
+                spread,
             )
         )
         done = round(running)
     return costs
 
 
-def _spread(side: Spent[Key], key: Key) -> float:
-    """Half the distance of the quartiles over the runs, where there are three; else over the steps."""
-    runs = [np.mean([step.get(key, 0) for step in run]) for run in side.path_ns]
-    values = runs if len(runs) >= 3 else [step.get(key, 0) for step in side.steps]
-    low, high = np.percentile(values, (25, 75))
-    return float(high - low) / 2
+def _spreads(side: Spent[Key], keys: Sequence[Key]) -> list[float]:
+    """Of each key, half the distance of the quartiles over the runs, where there are three; else over the steps."""
+    if not keys:
+        return []
+    runs = [[[step.get(key, 0) for step in run] for key in keys] for run in side.path_ns]
+    each = [np.array(run, np.int64) for run in runs]
+    values = (
+        np.stack([run.mean(axis=1) for run in each]) if len(each) >= 3 else np.concatenate(each, axis=1).T
+    )
+    low, high = np.percentile(values, (25, 75), axis=0)
+    spreads: list[float] = ((high - low) / 2).tolist()
+    return spreads
 
 
 def _how(base: Cost, new: Cost) -> How:

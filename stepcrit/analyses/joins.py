@@ -9,6 +9,7 @@ Keeps:    a margin is never negative; a tie has margin 0.
 
 from __future__ import annotations
 
+import numpy as np
 from msgspec import Struct
 
 from stepcrit.graph.path import PieceKind
@@ -40,31 +41,31 @@ class Join(Struct, frozen=True):
 
 def analyze(view: StepGraph) -> tuple[Join, ...]:
     """Every join on the critical path, closest runner-up first."""
-    path = view.path
-    joins = []
-    for kind, node, edge in zip(path.kind.tolist(), path.node.tolist(), path.edge.tolist(), strict=True):
-        if kind == PieceKind.NODE and edge >= 0 and view.built.graph.start_ns[node] > view.step.start_ns:
-            join = _join(view, node, edge)
-            if join is not None:
-                joins.append(join)
-    return tuple(sorted(joins, key=lambda j: (j.margin_ns, j.at_ns)))
-
-
-def _join(view: StepGraph, node: int, binding: int) -> Join | None:
-    """The join at one node, if it has another predecessor."""
-    graph, arrivals = view.built.graph, view.built.arrivals
-    edges = [e for e in range(int(graph.dst_ptr[node]), int(graph.dst_ptr[node + 1])) if e != binding]
-    if not edges:
-        return None
-    arrival = {e: int(graph.end_ns[graph.src[e]] + arrivals.phi_ns[e]) for e in (*edges, binding)}
-    second = max(edges, key=lambda e: (arrival[e], -int(graph.evidence[e]), -e))
-    return Join(
-        int(graph.start_ns[node]),
+    path, graph, phi = view.path, view.built.graph, view.built.arrivals.phi_ns
+    joined = (path.kind == PieceKind.NODE) & (path.edge >= 0)
+    joined &= graph.start_ns[path.node] > view.step.start_ns
+    node, binding = path.node[joined], path.edge[joined]
+    count = graph.dst_ptr[node + 1] - graph.dst_ptr[node]
+    which = np.repeat(np.arange(len(node)), count)
+    edge = np.arange(len(which)) + np.repeat(graph.dst_ptr[node] - (np.cumsum(count) - count), count)
+    other = edge != binding[which]
+    which, edge = which[other], edge[other]
+    arrival = graph.end_ns[graph.src] + phi
+    order = np.lexsort((-edge, -graph.evidence[edge], arrival[edge], which))
+    last = order[np.flatnonzero(np.diff(which[order], append=-1))]  # of each node the next to arrive
+    node, binding, second = node[which[last]], binding[which[last]], edge[last]
+    columns = (
+        graph.start_ns[node],
         node,
-        int(graph.src[binding]),
-        int(graph.src[second]),
+        graph.src[binding],
+        graph.src[second],
         arrival[binding] - arrival[second],
-        EdgeKind(int(graph.edge_kind[binding])),
-        EdgeKind(int(graph.edge_kind[second])),
-        Evidence(int(graph.evidence[second])),
+        *(graph.edge_kind[edges] for edges in (binding, second)),
+        graph.evidence[second],
     )
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    joins = [
+        Join(at, v, u, w, margin, EdgeKind(first), EdgeKind(then), Evidence(known))
+        for at, v, u, w, margin, first, then, known in rows
+    ]
+    return tuple(sorted(joins, key=lambda j: (j.margin_ns, j.at_ns)))

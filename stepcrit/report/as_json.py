@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stepcrit.errors import InternalError
@@ -45,7 +45,10 @@ def render(document: Document) -> bytes:
         "untrusted": list(UNTRUSTED),
         "unknown": [{"path": path, "why": why} for path, why in sorted((document.unknown or {}).items())],
     }
-    plain = _plain(envelope, "")
+    try:
+        plain = _plain(envelope)
+    except _UnfitError as err:
+        raise InternalError(str(err), where=_place_in(envelope).removeprefix(".")) from None
     try:
         packed = orjson.dumps(
             plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
@@ -65,29 +68,59 @@ def version() -> str:
         return "unknown"
 
 
-def _plain(value: Any, path: str) -> Any:
-    """The same data in JSON's own types, numpy numbers included; refuses what JSON cannot say."""
+class _UnfitError(Exception):
+    """What JSON cannot say."""
+
+
+def _plain(value: Any) -> Any:
+    """The same data in JSON's own types, numpy numbers included; refuses what JSON cannot say.
+
+    By their exact types first: answers hold hundred thousands of these, and of other kinds a few.
+    """
+    kind = type(value)
+    if kind is str:
+        return _text(value)
+    if kind is int or kind is bool or value is None:
+        return value
+    if kind is dict:
+        return {_text(str(key)): _plain(inner) for key, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(inner) for inner in value]
+    return _of_other_kind(value)
+
+
+def _of_other_kind(value: Any) -> Any:
+    """Numbers that may be infinite, and what is like a type of JSON's without being one: enums, mappings, arrays."""
     if isinstance(value, Mapping):
-        return {_text(str(k)): _plain(v, f"{path}.{k}" if path else str(k)) for k, v in value.items()}
+        return _plain(dict(value))
     if isinstance(value, list | tuple):
-        return [_plain(v, f"{path}[{i}]") for i, v in enumerate(value)]
+        return _plain(list(value))
     if isinstance(value, str):
         return _text(value)
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, int | float):
-        return _number(value, path)
+        if not math.isfinite(value):
+            raise _UnfitError(f"{value} in the answer")
+        # a number of Python's own kind: numpy's floats and our enums are subclasses, which orjson refuses
+        return int(value) if isinstance(value, int) else float(value)
     # numpy arrays and scalars alike; asked by their method, so that report need not import numpy
     if hasattr(value, "tolist"):
-        return _plain(value.tolist(), path)
-    raise InternalError(f"a {type(value).__name__} in the answer is no JSON", where=path)
+        return _plain(value.tolist())
+    raise _UnfitError(f"a {type(value).__name__} in the answer is no JSON")
 
 
-def _number(value: float, path: str) -> float:
-    """A number of Python's own kind: numpy's floats and our enums are subclasses, which orjson refuses."""
-    if not math.isfinite(value):
-        raise InternalError(f"{value} in the answer", where=path)
-    return int(value) if isinstance(value, int) else float(value)
+def _place_in(value: Any) -> str:
+    """Where the first thing is that JSON cannot say: ".data.steps[0].elapsed_ns"."""
+    inner: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, Mapping):
+        inner = ((f".{key}", one) for key, one in value.items())
+    elif isinstance(value, list | tuple):
+        inner = ((f"[{i}]", one) for i, one in enumerate(value))
+    for step, one in inner:
+        try:
+            _plain(one)
+        except _UnfitError:
+            return f"{step}{_place_in(one)}"
+    return ""
 
 
 def _text(value: str) -> str:
