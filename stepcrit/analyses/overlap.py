@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from stepcrit.intervals import Intervals, clip, intersect, subtract, union
-from stepcrit.model.arrays import BoolArray, Int8Array, distinct
+from stepcrit.model.arrays import Int8Array, Int64Array, distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventTable
 
@@ -52,12 +52,12 @@ class DeviceTime(Struct, frozen=True):
 
 def analyze(events: EventTable, work: Int8Array, window: tuple[int, int]) -> tuple[DeviceTime, ...]:
     """Divide the window of every device that did anything in it, busiest first."""
-    device_rows = events.is_kind(*DEVICE_KINDS)
-    inside = device_rows & (events.end_ns > window[0]) & (events.start_ns < window[1])
+    inside = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
+    inside = inside[(events.end_ns[inside] > window[0]) & (events.start_ns[inside] < window[1])]
     labels = [lane.device_label for lane in events.lanes]
     times = []
     for label in sorted({labels[lane] for lane in distinct(events.lane[inside]).tolist()}):
-        rows = inside & np.array([one == label for one in labels], np.bool_)[events.lane]
+        rows = inside[np.array([one == label for one in labels], np.bool_)[events.lane[inside]]]
         times.append(device_time(label, _sets(events, work, rows), window, _summed(events, rows, window)))
     return tuple(sorted(times, key=lambda t: (-t.busy_ns, t.device)))
 
@@ -116,14 +116,14 @@ def _symmetric(sets: tuple[Intervals, Intervals, Intervals], idle_ns: int) -> di
     return {**found, "idle": idle_ns}
 
 
-def _sets(events: EventTable, work: Int8Array, rows: BoolArray) -> dict[str, Intervals]:
+def _sets(events: EventTable, work: Int8Array, rows: Int64Array) -> dict[str, Intervals]:
     """The device's intervals by kind of work."""
-    comm = rows & (work == WorkClass.COMM)
-    copy = rows & ((work == WorkClass.MEMCPY) | (work == WorkClass.MEMSET))
-    masks = {"compute": rows & ~comm & ~copy, "comm": comm, "copy": copy}
-    return {kind: union(events.start_ns[mask], events.end_ns[mask]) for kind, mask in masks.items()}
+    of_row = work[rows]
+    comm, copy = of_row == WorkClass.COMM, (of_row == WorkClass.MEMCPY) | (of_row == WorkClass.MEMSET)
+    masks = {"compute": ~comm & ~copy, "comm": comm, "copy": copy}
+    return {kind: union(events.start_ns[rows[m]], events.end_ns[rows[m]]) for kind, m in masks.items()}
 
 
-def _summed(events: EventTable, rows: BoolArray, window: tuple[int, int]) -> int:
+def _summed(events: EventTable, rows: Int64Array, window: tuple[int, int]) -> int:
     start, end = np.maximum(events.start_ns[rows], window[0]), np.minimum(events.end_ns[rows], window[1])
     return int((end - start).sum())

@@ -174,7 +174,7 @@ def _pace(f: Figures) -> list[Sentence]:
 def _overhead(f: Figures) -> list[Sentence]:
     """The profiler's own work beside host stretches of the path."""
     segments, events = f.view.segments, f.view.trace.events
-    rows = events.kind == EventKind.OVERHEAD
+    rows = events.is_kind(EventKind.OVERHEAD)
     host = np.array([lane.side == Side.HOST for lane in events.lanes], np.bool_)[segments.lane]
     spent = intersect(
         union(events.start_ns[rows], events.end_ns[rows]),

@@ -168,15 +168,15 @@ def _device_cuts(scene: Scene, claims: Claims) -> dict[int, set[int]]:
 def _node_table(scene: Scene, threads: ThreadNodes, device: DeviceNodes) -> Nodes:
     """Host nodes first, then device nodes; `assemble` numbers them anew."""
     events = scene.events
-    kind_of = np.full(len(events), NodeKind.KERNEL, np.int8)
-    kind_of[events.is_kind(EventKind.MEMCPY, EventKind.MEMSET)] = NodeKind.COPY
-    kind_of[scene.links.work == WorkClass.COMM] = NodeKind.COLLECTIVE
+    is_kernel = events.kind[device.row] == int(EventKind.KERNEL)
+    kinds = np.where(is_kernel, NodeKind.KERNEL, NodeKind.COPY).astype(np.int8)
+    kinds[scene.links.work[device.row] == int(WorkClass.COMM)] = NodeKind.COLLECTIVE
     host_kind = np.where(threads.is_sync, NodeKind.SYNC, NodeKind.HOST).astype(np.int8)
     return Nodes(
         np.concatenate((threads.lane, events.lane[device.row])).astype(np.int32),
         np.concatenate((threads.start_ns, device.start_ns)),
         np.concatenate((threads.end_ns - threads.start_ns, device.end_ns - device.start_ns)),
-        np.concatenate((host_kind, kind_of[device.row])),
+        np.concatenate((host_kind, kinds)),
         np.concatenate((threads.row, device.row)),
         np.concatenate((np.zeros(len(threads.lane), np.int64), device.part)).astype(np.int32),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from stepcrit.graph.path import Path, PieceKind, chain
+from stepcrit.graph.path import Path, PieceKind, chain, last_of
 from stepcrit.graph.replay import Replayer, Variant
 from stepcrit.graph.schedule import Arrivals, Lags, forward
 from stepcrit.graph.segments import entered_by, gap_classes, opened
@@ -44,7 +44,7 @@ def moved(replay: Replayer, variant: Variant) -> Moved:
     after = replace(graph, start_ns=start, dur_ns=dur_ns)
     finish = after.end_ns
     arrivals = _arrivals(view, start, finish, delays)
-    last = max(view.sinks, key=lambda v: (int(finish[v]), int(dur_ns[v]), -v))
+    last = last_of(after, view.sinks)[0]
     return Moved(after, arrivals, chain(after, arrivals, last, since_ns=_opening(replay, finish)))
 
 

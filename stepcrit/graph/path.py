@@ -71,17 +71,23 @@ def critical_path(
         InternalError: the pieces do not partition the window (a bug).
     """
     since = graph.t0_ns if since_ns is None else since_ns
-    nodes = np.fromiter(sinks, np.int64, len(sinks))
-    end = graph.start_ns[nodes] + graph.dur_ns[nodes]
-    nodes = nodes[end == end.max()]
-    sink = int(nodes[np.lexsort((-nodes, graph.dur_ns[nodes]))[-1]])
-    latest = nodes.tolist()
+    latest = last_of(graph, sinks)
+    sink = latest[0]
     path = replace(chain(graph, arrivals, sink, since_ns=since), path_count=1)
     ties = path.ties + len(latest) - 1
     if ties:
         path = replace(path, ties=ties, path_count=_count_paths(graph, arrivals, latest, since))
-    _check_partition(path, since, int(end.max()))
+    _check_partition(path, since, int(graph.start_ns[sink] + graph.dur_ns[sink]))
     return path
+
+
+def last_of(graph: Graph, nodes: Collection[int]) -> list[int]:
+    """Those of some nodes that end last; first the one that a path is to end with: the longest, then the first."""
+    some = np.fromiter(nodes, np.int64, len(nodes))
+    end = graph.start_ns[some] + graph.dur_ns[some]
+    some = some[end == end.max()]
+    last: list[int] = some[np.lexsort((some, -graph.dur_ns[some]))].tolist()
+    return last
 
 
 class Binding(Struct, frozen=True, eq=False):

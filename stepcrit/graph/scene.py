@@ -94,6 +94,7 @@ class Scene(Struct, frozen=True, eq=False):
     queues: dict[int, Queue]
     issuers: dict[int, Issuer]  # by host lane
     roles: Int8Array
+    runtime: Int64Array  # rows of runtime calls
     call_of: dict[int, int]  # correlation -> runtime call; filled only where sync records need it
 
     def queues_of(self, device: int) -> list[Queue]:
@@ -125,7 +126,19 @@ def survey(events: EventTable, links: Links, rules: Rules) -> Scene:
         lane: Issuer(issue[rows], rows)
         for lane, rows in _by_lane(launched, events.lane[links.launch[launched]])
     }
-    return Scene(events, links, rules, device, issue, queues, issuers, call_roles(events), _call_of(events))
+    runtime = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
+    return Scene(
+        events,
+        links,
+        rules,
+        device,
+        issue,
+        queues,
+        issuers,
+        call_roles(events),
+        runtime,
+        _call_of(events, runtime),
+    )
 
 
 def _by_lane(rows: Int64Array, lane: NDArray[np.signedinteger[Any]]) -> Iterator[tuple[int, Int64Array]]:
@@ -136,11 +149,11 @@ def _by_lane(rows: Int64Array, lane: NDArray[np.signedinteger[Any]]) -> Iterator
         yield int(lane[group[0]]), rows[group]
 
 
-def _call_of(events: EventTable) -> dict[int, int]:
+def _call_of(events: EventTable, runtime: Int64Array) -> dict[int, int]:
     """Runtime calls by correlation, if the trace has sync records to look them up for."""
-    if not (events.kind == EventKind.SYNC).any():
+    if not events.is_kind(EventKind.SYNC).any():
         return {}
-    runtime = np.flatnonzero((events.kind == EventKind.RUNTIME) & (events.correlation >= 0))
+    runtime = runtime[events.correlation[runtime] >= 0]
     return dict(zip(events.correlation[runtime].tolist(), runtime.tolist(), strict=True))
 
 
@@ -154,5 +167,5 @@ def _queue(lane: int, rows: Int64Array, issue: Int64Array, end_ns: Int64Array) -
 
 def calls(scene: Scene, *roles: int) -> list[int]:
     """Runtime calls of the given roles, in time order."""
-    mask = np.isin(scene.roles, np.array(roles, np.int8)) & (scene.events.kind == EventKind.RUNTIME)
-    return [int(row) for row in np.flatnonzero(mask)]
+    found: list[int] = scene.runtime[np.isin(scene.roles[scene.runtime], np.array(roles, np.int8))].tolist()
+    return found

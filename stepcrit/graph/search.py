@@ -279,7 +279,8 @@ def _device_time(replay: Replayer, groups: Groups, size: int) -> Int64Array:
     view, events = replay.view, replay.view.trace.events
     found = np.zeros(size, np.int64)
     start, end = view.step.start_ns, view.step.end_ns
-    rows = np.flatnonzero(_is_device(events) & (events.end_ns > start) & (events.start_ns < end))
+    rows = np.flatnonzero(_is_device(events))
+    rows = rows[(events.end_ns[rows] > start) & (events.start_ns[rows] < end)]
     length = np.minimum(events.end_ns[rows], end) - np.maximum(events.start_ns[rows], start)
     np.add.at(found, groups.of_row[rows], length)
     return found

@@ -44,7 +44,7 @@ class SyncRecord(Struct, frozen=True):
 def sync_records(scene: Scene) -> Iterator[SyncRecord]:
     """The trace's sync records in time order."""
     events = scene.events
-    for row in np.flatnonzero(events.kind == EventKind.SYNC).tolist():
+    for row in np.flatnonzero(events.is_kind(EventKind.SYNC)).tolist():
         args = events.args.get(row, {})
         correlation = int(events.correlation[row])
         yield SyncRecord(
@@ -99,7 +99,7 @@ def inferred_event_waits(scene: Scene, claims: Claims) -> None:
     (Calls that record events are often left out of traces, so they are not asked for.)
     """
     events = scene.events
-    if scene.rules.strict or np.any(events.kind == EventKind.SYNC):
+    if scene.rules.strict or events.is_kind(EventKind.SYNC).any():
         return
     for call in calls(scene, CallRole.STREAM_WAIT):
         issuer = scene.issuers.get(int(events.lane[call]))
