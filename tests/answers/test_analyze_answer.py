@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stepcrit.answers.analyze import answer
+from stepcrit.answers.data import analyze_data
 from stepcrit.model.section import Section
+from stepcrit.report.write import render
 from tests.answers.drawn import Event, call, note, op, view_of, words, work
 
 
@@ -47,3 +49,21 @@ def test_a_first_step_says_where_it_begins(until: int, opens: str) -> None:
         work("old", (0, until), 9),
     ]  # fmt: skip
     assert lines(chrome, "")[1].endswith(f", {opens}")
+
+
+def test_the_screen_is_told_without_its_data_and_the_data_with_its_nulls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # host  |op 0...9 |
+    made: list[str] = []
+    usual = analyze_data
+    monkeypatch.setattr(
+        "stepcrit.answers.analyze.analyze_data", lambda *args: made.append("data") or usual(*args)
+    )
+    told = answer(view_of([op("op", 0, 9)]))
+    render(told, "text")
+    assert made == []
+    assert told.data["elapsed_ns"] == 9_000
+    assert told.unknown is not None
+    assert told.unknown["exposed_comm"] == "no device work in the window"
+    assert made == ["data"]
