@@ -151,7 +151,7 @@ def answers(trace: Trace, verbs: Iterable[str] = VERBS) -> dict[str, Document | 
         try:
             answer = VERBS[verb](trace)
             about = {k: v for k, v in answer.data.get("trace", {}).items() if k != "json_bytes"}
-            data = {**answer.data, "trace": about} if about else answer.data
+            data = {**answer.data, "trace": about} if about else dict(answer.data)
             found[verb] = msgspec.structs.replace(answer, inputs=(), data=data)
         except StepcritError as error:
             found[verb] = f"{type(error).__name__}: {error}"

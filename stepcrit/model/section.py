@@ -129,6 +129,9 @@ class Deferred(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.made)
 
+    def __repr__(self) -> str:
+        return repr(self.made)
+
 
 class Document(Struct, frozen=True):
     """One verb's whole answer.
