@@ -232,7 +232,16 @@ class RowDecoder:
 
     def _note_dated(self, text: bytes, words: Iterable[bytes]) -> None:
         """Note what dates the writer, of some words."""
-        self.dated.update(word for word in words if word not in self.dated and word in text)
+        self.dated.update(word for word in words if word not in self.dated and _holds(text, word))
+
+
+def _holds(text: bytes, word: bytes) -> bool:
+    """`word in text`, in half the time where it is not: four letters of the word are looked for first."""
+    if len(text) < len(word):
+        return False
+    letters = np.frombuffer(word, np.uint32, 1, len(word) // 2 - 2)
+    fours = (np.frombuffer(text, np.uint32, (len(text) - shift) // 4, shift) for shift in range(4))
+    return any((four == letters).any() for four in fours) and word in text
 
 
 def _decoded(text: bytes) -> Collection[Event]:

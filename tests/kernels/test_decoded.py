@@ -107,3 +107,12 @@ def test_a_chunk_gives_its_events_as_they_stand_in_the_text() -> None:
         assert list(chunk) == loosely(f"[{event}]".encode())
         assert next(iter(chunk)) in chunk
         assert len(chunk) == 1
+
+
+@pytest.mark.parametrize("word", [b"12345678", b'"Trace iteration"', b'"Ev Idx"'])
+def test_a_word_is_found_at_every_place_of_a_text_of_any_length(word: bytes) -> None:
+    for before in range(9):
+        for after in range(9):
+            assert decoded._holds(b" " * before + word + b" " * after, word)
+            assert not decoded._holds(b" " * before + word[:-1] + b" " * after, word)
+            assert not decoded._holds(b" " * before + word[1:] + b" " * after, word)
