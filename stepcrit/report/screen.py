@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterable
 from typing import TextIO
 
 from msgspec import Struct
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 from stepcrit.report.safe import ascii_text, no_command
@@ -19,6 +19,9 @@ from stepcrit.units import THIN
 NARROWEST = 20
 WIDEST_TEXT = 100
 """Prose and bars go no wider: longer lines are hard to read. Tables may."""
+
+_FORCES = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""Settings by which rich takes for a terminal what is none."""
 
 _OWN_SIGNS = f"█▓▒░·…–µ×{THIN}"
 
@@ -39,11 +42,16 @@ class Screen(Struct, frozen=True):
     @classmethod
     def of(cls, stream: TextIO) -> Screen:
         """A stream as rich sees it: 80 columns unless a terminal; NO_COLOR, FORCE_COLOR and TERM=dumb hold."""
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        if not (stream.isatty() or any(name in os.environ for name in _FORCES)):
+            return cls(USUAL, encoding)
+        from rich.console import Console  # noqa: PLC0415 - for terminals only: it takes as long to load as all of report
+
         # told both sizes, rich reads neither COLUMNS nor LINES: it fails on some, and takes a dumb terminal for 80 wide
         console = Console(file=stream, force_jupyter=False, width=columns(), height=100)
         color = console.is_terminal and console.color_system is not None and not console.no_color
         width = columns() if console.is_terminal else USUAL
-        return cls(width, getattr(stream, "encoding", None) or "utf-8", color)
+        return cls(width, encoding, color)
 
     @property
     def plain(self) -> bool:
@@ -70,16 +78,25 @@ class Screen(Struct, frozen=True):
 
     def printed(self, lines: Iterable[Text]) -> bytes:
         """The lines as bytes for the stream; nothing is wrapped, marked up or highlighted any more."""
-        out = io.StringIO()
-        console = Console(
-            file=out, force_terminal=self.color, color_system="standard" if self.color else None, no_color=not self.color,
-            width=self.cells, height=100, force_jupyter=False, legacy_windows=False, markup=False, highlight=False, emoji=False,
-        )  # fmt: skip
-        for line in lines:
+        for line in (lines := list(lines)):
             line.rstrip()
             line.plain = no_command(line.plain)  # wrapped and shortened, a name may have become one
-            console.print(line, soft_wrap=True)
-        return out.getvalue().encode(self.encoding if not self.plain else "ascii", "backslashreplace")
+        text = _colored(lines) if self.color else "".join(f"{line.plain}\n" for line in lines)
+        return text.encode(self.encoding if not self.plain else "ascii", "backslashreplace")
+
+
+def _colored(lines: Iterable[Text]) -> str:
+    """The lines with escape sequences for their styles."""
+    from rich.console import Console  # noqa: PLC0415 - see Screen.of
+
+    out = io.StringIO()
+    console = Console(
+        file=out, force_terminal=True, color_system="standard", no_color=False, width=USUAL, height=100,
+        force_jupyter=False, legacy_windows=False, markup=False, highlight=False, emoji=False,
+    )  # fmt: skip
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    return out.getvalue()
 
 
 def wrap(text: Text, width: int, hang: int = 0) -> list[Text]:
