@@ -4,8 +4,8 @@
     python scripts/fuzz_sanitized.py --seed 7 --first 123 --count 1     exactly one input again
 
 Builds the kernels anew in a temporary folder. Each input goes to the scanner by itself, cut anywhere, and through both
-readers, which must agree; and ranges, of which some are none, to the sweep that nests them. Says so and does nothing
-where there is no compiler or no sanitizer runtime.
+readers, which must agree; ranges, of which some are none, to the sweep that nests them; and graphs, of which some are
+none, to the passes over them. Says so and does nothing where there is no compiler or no sanitizer runtime.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _runtime() -> str:
 
 def _fuzz(options: argparse.Namespace) -> int:
     """In the child: put inputs through, each told before so that the last one told is the one that failed."""
-    scan, nesting = _sanitized(Path(options.built))
+    scan, nesting, schedule = _sanitized(Path(options.built))
     from fuzzing import twins  # noqa: PLC0415 - after the module that it is to load
 
     seed = secrets.randbelow(10**9) if options.seed is None else options.seed
@@ -95,6 +95,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         dice = Random(f"{seed} sanitized {number}")
         _scan_cut(scan.Scanner(), _hostile(dice) if dice.random() < 0.3 else twins.written(dice), dice)
         _nest(nesting, dice)
+        _pass(schedule, dice)
         if not number % 4:
             twins.check_alike(twins.written(dice))
         done += 1
@@ -102,16 +103,16 @@ def _fuzz(options: argparse.Namespace) -> int:
     return 0
 
 
-def _sanitized(folder: Path) -> tuple[Any, Any]:
+def _sanitized(folder: Path) -> tuple[Any, Any, Any]:
     """Have the kernels that were built with sanitizers loaded instead of the installed ones."""
     from stepcrit import kernels  # noqa: PLC0415 - in the child only
 
     kernels.__path__.insert(0, str(folder / "stepcrit" / "kernels"))
-    from stepcrit.kernels import _nesting, _scan  # noqa: PLC0415 - the same
+    from stepcrit.kernels import _nesting, _scan, _schedule  # noqa: PLC0415 - the same
 
-    if not all(str(one.__file__).startswith(str(folder)) for one in (_nesting, _scan)):
+    if not all(str(one.__file__).startswith(str(folder)) for one in (_nesting, _scan, _schedule)):
         raise SystemExit("other kernels than the sanitized ones are loaded")
-    return _scan, _nesting
+    return _scan, _nesting, _schedule
 
 
 def _told(table: int, word: bytes) -> int:
@@ -144,22 +145,47 @@ def _scan_cut(scanner: Any, text: bytes, dice: Random) -> None:
 def _nest(nesting: Any, dice: Random) -> None:
     """Nest any numbers, now and then with a row that there is not, and inherit from any."""
     size = dice.choice((0, 1, 2, 40))
-    extreme = (-(2**63), -1, 0, 1, size, 2**62, 2**63 - 1)
-
-    def column() -> array[int]:
-        drawn = (dice.choice(extreme) if dice.random() < 0.1 else dice.randint(-1, 9) for _ in range(size))
-        return array("q", drawn)
-
     rows = array("q", sorted(dice.randrange(size) for _ in range(size)))
     if rows and dice.random() < 0.2:
-        rows[dice.randrange(size)] = dice.choice(extreme)
+        rows[dice.randrange(size)] = dice.choice(_extreme(size))
     room = [array("q", bytes(8 * (2 * size + 1))) for _ in range(3)]
-    around = column(), array("i", bytes(4 * size))
-    extent = dice.choice(extreme), dice.choice(extreme)
+    around = _column(size, dice), array("i", bytes(4 * size))
+    extent = dice.choice(_extreme(size)), dice.choice(_extreme(size))
     with contextlib.suppress(IndexError):
-        nesting.sweep(column(), column(), rows, *extent, *around, *room)
+        nesting.sweep(_column(size, dice), _column(size, dice), rows, *extent, *around, *room)
     with contextlib.suppress(IndexError):
-        nesting.inherit(column(), column())
+        nesting.inherit(_column(size, dice), _column(size, dice))
+
+
+def _pass(schedule: Any, dice: Random) -> None:
+    """Pass over any graph, now and then with a node that there is not, paint anywhere, and overlap anything."""
+    nodes = dice.choice((0, 1, 2, 40))
+    targets = sorted(dice.randrange(1, nodes) for _ in range(2 * nodes)) if nodes > 1 else []
+    src = array("q", (dice.randrange(v) for v in targets))
+    ptr = array("q", (sum(v < upto for v in targets) for upto in range(nodes + 1)))
+    for column in (src, ptr):
+        if column and dice.random() < 0.1:
+            column[dice.randrange(len(column))] = dice.choice(_extreme(nodes))
+    last, far, found = dice.choice((-1, 0, nodes - 1, nodes)), 2**62, dice.choice((0, 1, 99))
+    room = [_column(found, dice) for _ in range(3)]
+    for call in (
+        lambda: schedule.forward(src, ptr, _column(nodes, dice), _column(len(src), dice), _column(nodes, dice)),
+        lambda: schedule.latest(src, ptr, _column(nodes, dice), _column(len(src), dice), _column(nodes, dice), last, far),
+        lambda: schedule.paint(*(_column(nodes, dice) for _ in range(4))),
+        lambda: schedule.overlaps(*(_column(nodes, dice) for _ in range(4)), *room),
+    ):  # fmt: skip
+        with contextlib.suppress(IndexError, OverflowError, ValueError):
+            call()
+
+
+def _extreme(size: int) -> tuple[int, ...]:
+    return (-(2**63), -1, 0, 1, size, 2**62, 2**63 - 1)
+
+
+def _column(size: int, dice: Random) -> array[int]:
+    """Small numbers, and some that are not."""
+    drawn = (dice.choice(_extreme(size)) if dice.random() < 0.1 else dice.randint(-1, 9) for _ in range(size))
+    return array("q", drawn)
 
 
 def _hostile(dice: Random) -> bytes:

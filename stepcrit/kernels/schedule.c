@@ -1,8 +1,9 @@
 /* The passes over the schedule graph, and over the threads that it is cut from.
  *
  * The plain forms are in stepcrit.graph.schedule (forward_by_node, latest_by_node), stepcrit.graph.drag
- * (painted_plainly) and stepcrit.graph.threads (overlaps_plainly); these give the same, of the same arguments. Edges come sorted by target, sources before
- * targets; that is checked, for a wrong index here would read or write elsewhere.
+ * (painted_plainly) and stepcrit.graph.threads (overlaps_plainly); these give the same, of the same arguments.
+ * Edges come sorted by target, sources before targets; that is checked, for a wrong index here would read or
+ * write elsewhere.
  */
 #include "columns.h"
 
