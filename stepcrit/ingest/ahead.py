@@ -12,7 +12,7 @@ from threading import Condition, Thread
 
 from msgspec import Struct
 
-from stepcrit.errors import InternalError, StepcritError
+from stepcrit.errors import InternalError
 from stepcrit.ingest.damage import DamageLog
 
 _MOST_AHEAD = 2
@@ -32,7 +32,7 @@ class Piece(Struct, frozen=True):
     text: bytes
     log: DamageLog
     input_bytes: int
-    error: StepcritError | MemoryError | None = None
+    error: Exception | None = None
 
 
 class Ahead:
@@ -47,7 +47,7 @@ class Ahead:
         self._made: deque[Piece] = deque()
         self._changed = Condition()
         self._is_stopped = False
-        self._thread = Thread(target=self._run, name="unpacking", daemon=True)
+        self._thread = Thread(target=self._run, name="reading ahead", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -65,7 +65,7 @@ class Ahead:
         while not is_last:
             try:
                 piece = self._make()
-            except (StepcritError, MemoryError) as error:
+            except Exception as error:  # noqa: BLE001 - raised again where it is asked for
                 piece = Piece(b"", DamageLog(), 0, error)
             is_last = not piece.text
             with self._changed:
@@ -80,7 +80,7 @@ class Ahead:
         with self._changed:
             self._changed.wait_for(lambda: self._made or self._is_stopped)
             if not self._made:
-                raise InternalError("unpacking ended before the text did")
+                raise InternalError("reading ended before the text did")
             piece = self._made.popleft()
             self._changed.notify_all()
         if piece.error:

@@ -12,7 +12,7 @@ reads alike, and gives where it is iterated over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import compress
@@ -207,7 +207,7 @@ class RowDecoder:
         """
         text = b"".join((b"[", memoryview(text)[start:end], b"]"))
         events = _decoded(text)
-        self._note_dated(text, _words_in(events))
+        self._note_dated(text)
         return events
 
     def one(self, text: bytes) -> Event:
@@ -218,7 +218,7 @@ class RowDecoder:
         """
         try:
             event = _EVENT.decode(text)
-            self._note_dated(text, DATED_TEXT)
+            self._note_dated(text)
         except RecursionError:
             self.dropped["arguments nested too deeply, cut"] += 1
             return self.one(without_depth(text, MAX_DEPTH))
@@ -230,9 +230,9 @@ class RowDecoder:
             return Event()
         return event
 
-    def _note_dated(self, text: bytes, words: Iterable[bytes]) -> None:
-        """Note what dates the writer, of some words."""
-        self.dated.update(word for word in words if word not in self.dated and _holds(text, word))
+    def _note_dated(self, text: bytes) -> None:
+        """Note what dates the writer: it may stand anywhere, even in what a key written twice has in its first place."""
+        self.dated.update(word for word in DATED_TEXT if word not in self.dated and _holds(text, word))
 
 
 def _holds(text: bytes, word: bytes) -> bool:
@@ -250,14 +250,3 @@ def _decoded(text: bytes) -> Collection[Event]:
         with suppress(msgspec.DecodeError, RecursionError):
             return kind(text)
     return _EVENTS.decode(text)
-
-
-_DATED_NAMES = frozenset(word[1:-1].decode() for word in DATED_TEXT)
-_OF_FRAMES = (b'"Ev Idx"',)
-
-
-def _words_in(events: Collection[Event]) -> Iterable[bytes]:
-    """The dated texts that may stand in events: to search for one takes as long as all else that is done to frames."""
-    if not isinstance(events, Frames) or b"\\" in events.text or not _DATED_NAMES.isdisjoint(events.names):
-        return DATED_TEXT
-    return _OF_FRAMES

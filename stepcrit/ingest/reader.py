@@ -25,8 +25,8 @@ from stepcrit.model.slim import SlimMark
 from stepcrit.model.trace import Harm, RawTrace, TraceMeta
 
 CHUNK_BYTES = 1 << 20
-"""Text decoded at a time. 256 KiB to 8 MiB are equally fast, but the structs of a chunk take eight
-times its text: at 1 MiB the peak is 0.6 to 1.4 times the JSON (traces of 15 to 64 MB), at 4 MiB up to 3.4 times."""
+"""Text decoded at a time. 256 KiB to 8 MiB are equally fast, but the plain form's structs of a chunk take eight
+times its text."""
 
 LOSS_LIMIT = 0.05
 """A trace that has lost a larger part is read only where that is asked for."""

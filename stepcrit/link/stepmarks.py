@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from stepcrit.link.patterns import found_by
-from stepcrit.model.arrays import BoolArray, Int64Array, distinct
+from stepcrit.model.arrays import BoolArray, Int64Array, distinct, freeze
 from stepcrit.model.events import EventKind, EventTable
 from stepcrit.model.once import once
 
@@ -46,7 +46,8 @@ def rows_named(events: EventTable, pattern: str | re.Pattern[str]) -> BoolArray:
 
 
 @once
-def _ranges(events: EventTable) -> tuple[Int64Array, list[int]]:
+def _ranges(events: EventTable) -> tuple[Int64Array, tuple[int, ...]]:
     """Host ranges, and which names they have."""
     rows = np.flatnonzero(events.is_kind(EventKind.ANNOTATION, EventKind.CPU_OP))
-    return rows, distinct(events.name[rows]).tolist()
+    freeze(rows)
+    return rows, tuple(distinct(events.name[rows]).tolist())

@@ -31,6 +31,9 @@ OF_FRAMES = [
     FRAME.replace('"Ev Idx":0', '"finished":true,"Python module id":4'),
     FRAME.replace("10.5", '"10.5"'),
     FRAME.replace("10.5", "1e1"),
+    FRAME.replace('"name":"f"', '"name":"Comms Id","name":"f"'),
+    FRAME.replace('"ts":10.5', '"ts":"Comms Id","ts":10.5'),
+    FRAME.replace('"ts":10.5', '"ts":{"graph node id":1},"ts":10.5'),
 ]
 OF_TYPED = [
     ROW,
@@ -107,6 +110,11 @@ def test_a_chunk_gives_its_events_as_they_stand_in_the_text() -> None:
         assert list(chunk) == loosely(f"[{event}]".encode())
         assert next(iter(chunk)) in chunk
         assert len(chunk) == 1
+
+
+def test_events_that_are_read_one_by_one_date_the_writer_too() -> None:
+    data = f'{{"schemaVersion":1,"traceEvents":[{FRAME},{FRAME.replace("10.5", "[]")}]}}'.encode()
+    assert '"Ev Idx" (>= 2022-11)' in read_trace(io.BytesIO(data), salvage=True).meta.dialect
 
 
 @pytest.mark.parametrize("word", [b"12345678", b'"Trace iteration"', b'"Ev Idx"'])
