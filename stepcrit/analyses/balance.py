@@ -23,6 +23,9 @@ from stepcrit.errors import InternalError
 POOLED_SHARE = Fraction(1, 200)
 """Keys that differ by less than this share of the longer period are shown together."""
 
+_KEYS_AT_ONCE = 4096
+"""Keys whose numbers of all steps are in memory together."""
+
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -190,8 +193,12 @@ def _costs(side: Spent[Key], keys: Sequence[Key], owned: set[Key]) -> list[Cost]
 
 def _spreads(side: Spent[Key], keys: Sequence[Key]) -> list[float]:
     """Of each key, half the distance of the quartiles over the runs, where there are three; else over the steps."""
-    if not keys:
-        return []
+    blocks = (keys[at : at + _KEYS_AT_ONCE] for at in range(0, len(keys), _KEYS_AT_ONCE))
+    return [spread for block in blocks for spread in _spreads_of(side, block)]
+
+
+def _spreads_of(side: Spent[Key], keys: Sequence[Key]) -> list[float]:
+    """`_spreads` of a few keys: of each, a number a step is held."""
     runs = [[[step.get(key, 0) for step in run] for key in keys] for run in side.path_ns]
     each = [np.array(run, np.int64) for run in runs]
     values = (

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from stepcrit.graph.claims import Claims
 from stepcrit.intervals import ascending, covers, union
 from stepcrit.kernels import COMPILED, chosen
-from stepcrit.model.arrays import NONE, Int64Array, distinct
+from stepcrit.model.arrays import NONE, Int64Array
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
@@ -79,8 +79,12 @@ def collect_cuts(
     """Cuts per lane: launch points, waits, releases, hand-overs, and the instants that steps end at."""
     cuts: dict[int, Cuts] = defaultdict(Cuts)
     launched_by = claims.launch["lane"]
-    for lane_of in distinct(launched_by).tolist():
-        cuts[lane_of].launches = claims.launch["at_ns"][launched_by == lane_of]
+    order = np.argsort(launched_by, kind="stable")
+    lanes, first = np.unique(launched_by[order], return_index=True)
+    for lane_of, at_ns in zip(
+        lanes.tolist(), np.split(claims.launch["at_ns"][order], first[1:]), strict=False
+    ):
+        cuts[lane_of].launches = at_ns
     for wait in claims.wait:
         end = int(events.end_ns[wait.call])
         lane = cuts[int(events.lane[wait.call])]

@@ -112,7 +112,8 @@ FAMILIES: Mapping[CallRole, str] = {
 """Patterns of names of which there are ever more, tried in this order where no whole name is known."""
 
 _OWNER = "AscendCL@"  # as Ascend's profiler writes its calls
-_SUFFIX = r"(?:_v\d+|_ptsz|_ptds)*"
+_LONGEST = 1000
+"""A longer name is no call of a vendor's, and only costs time."""
 
 
 def _spelled(template: str) -> list[str]:
@@ -125,8 +126,9 @@ def _spelled(template: str) -> list[str]:
 
 
 _KNOWN = {name: role for role, templates in CALLS.items() for one in templates for name in _spelled(one)}
-_FAMILIES = tuple((role, re.compile(f"(?:{pattern}){_SUFFIX}")) for role, pattern in FAMILIES.items())
-_ENDING = re.compile(rf"{_SUFFIX}\Z")
+_FAMILIES = tuple((role, re.compile(pattern)) for role, pattern in FAMILIES.items())
+_ENDING = re.compile(r"(?:_v\d{1,9}|_ptsz|_ptds)\Z")
+_LONGEST_ENDING = 11
 
 
 def call_role(name: str) -> CallRole:
@@ -136,10 +138,21 @@ def call_role(name: str) -> CallRole:
     'STREAM_WAIT'
     """
     own = name.removeprefix(_OWNER)
-    known = _KNOWN.get(own) or _KNOWN.get(_ENDING.sub("", own))
+    if len(own) > _LONGEST:
+        return CallRole.PLAIN
+    bare = _without_version(own)
+    known = _KNOWN.get(own) or _KNOWN.get(bare)
     if known is not None:
         return known
-    return next((role for role, pattern in _FAMILIES if pattern.fullmatch(own)), CallRole.PLAIN)
+    return next((role for role, of in _FAMILIES if of.fullmatch(own) or of.fullmatch(bare)), CallRole.PLAIN)
+
+
+def _without_version(name: str) -> str:
+    """A name without what tells versions of one call apart: `_v2`, `_ptsz`, several of them."""
+    end = len(name)
+    while ending := _ENDING.search(name, max(end - _LONGEST_ENDING, 0), end):
+        end = ending.start()
+    return name[:end]
 
 
 @once

@@ -67,7 +67,7 @@ def short_name(name: str, width: int) -> str:
     >>> short_name("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_32x6_tn", 40)
     'ampere_fp16_s16816gemm_f…_stages_32x6_tn'
     """
-    forms = _readable(name)
+    forms = _readable(name[:_LONGEST])
     fitting = next((form for form in forms if cell_len(form) <= width), None)
     return _cut(forms[-1], width) if fitting is None else fitting
 
@@ -101,8 +101,8 @@ def labels_in(sentence: Sentence, width: int) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)  # one document tells of a name in several places
 def _readable(name: str) -> tuple[str, ...]:
-    """Short forms before they are cut to a width, the fullest first."""
-    text = safe_text(name[:_LONGEST])
+    """Short forms of a name of bounded length, before they are cut to a width, the fullest first."""
+    text = safe_text(name)
     if _FRAME.match(text) or text.startswith("<"):
         return (_ADDRESS.sub("", text),)
     if text.startswith(_EVALUATE):

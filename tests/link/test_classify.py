@@ -193,3 +193,22 @@ def test_runtime_calls_are_launches_waits_or_plain_calls() -> None:
 def test_every_class_has_a_label_of_its_own_and_a_group() -> None:
     assert len({work.label for work in WorkClass}) == len(WorkClass)
     assert {work.group for work in WorkClass} == {"compute", "comm", "copy", "host", "gap"}
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("cudaFree_v2_ptsz_v3020", CallRole.FREE),
+        ("AscendCL@aclrtFree_v1", CallRole.FREE),
+        ("urEnqueueUSMPrefetch_v2", CallRole.COPY),
+        ("enqueueCommand memcpy_v2", CallRole.COPY),
+        ("cudaMemcpyAsync_v1_v1!", CallRole.PLAIN),
+        ("cudaFree_v", CallRole.PLAIN),
+        ("_v1" * 300, CallRole.PLAIN),
+        ("cudaFree" + "_v1" * 300, CallRole.FREE),
+        ("cudaFree" + "_v1" * 20_000, CallRole.PLAIN),  # longer than any call of a vendor's
+        ("cuLaunchKernel" + "_ptsz" * 20_000, CallRole.PLAIN),
+    ],
+)
+def test_versions_of_a_call_are_that_call_and_absurd_names_are_none(name: str, role: CallRole) -> None:
+    assert call_role(name) == role
