@@ -8,8 +8,9 @@
 
 Who is compared runs in turn (A B A B …), so that a busy spell hits everyone; medians are taken, and ratios
 of one run are what to quote. `--clock cpu` counts processor time instead of elapsed time, for a machine that
-others use as well. A peer runs once on traces above 300 MB, and not at all above 600 MB. Peers print a warning a dependency and write more
-tables than stepcrit: these are ratios of time to an answer, not of identical work.
+others use as well. TraceLens is AMD's, from its repository: what PyPI has by that name is something else. A
+peer runs once on traces above 300 MB, and not at all above 600 MB. Peers print a warning a dependency and write
+more tables than stepcrit: these are ratios of time to an answer, not of identical work.
 """
 
 from __future__ import annotations

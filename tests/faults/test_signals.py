@@ -171,7 +171,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_whole_new_one(
     chance = random.Random(4)
     for _ in range(12):
         out.write_bytes(OLD)
-        done = nursery.run(*CALC, str(out), sent=(signal.SIGKILL, chance.uniform(0, takes)))
+        done = nursery.run(*CALC, str(out), sent=(signal.SIGKILL, chance.uniform(0, undisturbed.seconds)))
         assert done.code in (0, -signal.SIGKILL)
         assert out.read_bytes() in ((OLD, whole) if done.code else (whole,))
 
