@@ -60,7 +60,7 @@ class IdleStretch(Struct, frozen=True):
     owner_ns: dict[int, int]
 
 
-class Shares(Struct, frozen=True, eq=False):
+class IdleShares(Struct, frozen=True, eq=False):
     """Time of idle stretches by what it is put down to; any number of rows a stretch, also several of one cause.
 
     Attributes:
@@ -93,7 +93,7 @@ class Idle(Struct, frozen=True, eq=False):
     by_owner_ns: dict[str, int]
     gaps: Intervals
     ended_by: Int64Array
-    shares: Shares
+    shares: IdleShares
 
     @property
     def stretches(self) -> tuple[IdleStretch, ...]:
@@ -200,7 +200,7 @@ def _longest(view: StepGraph, kind: EdgeKind) -> int:
     return int(max(UNEXPLAINED_NS, UNEXPLAINED_TIMES * view.usual_gaps.get(kind, 0.0)))
 
 
-def _shares(view: StepGraph, gaps: Intervals, ended: _Ended) -> Shares:
+def _shares(view: StepGraph, gaps: Intervals, ended: _Ended) -> IdleShares:
     """What stretches are put down to: where a launch came late, to what the host did until then."""
     late = np.flatnonzero(ended.cause == LATE)
     whole = np.flatnonzero(ended.cause != LATE)
@@ -215,10 +215,10 @@ def _shares(view: StepGraph, gaps: Intervals, ended: _Ended) -> Shares:
         np.concatenate((host.length_ns, wait, (gaps.end - gaps.start)[whole])),
     )
     some = columns[-1] != 0
-    return Shares(*(column[some] for column in columns))
+    return IdleShares(*(column[some] for column in columns))
 
 
-def _host_shares(view: StepGraph, gaps: Intervals, ended: _Ended, late: Int64Array) -> Shares:
+def _host_shares(view: StepGraph, gaps: Intervals, ended: _Ended, late: Int64Array) -> IdleShares:
     """From the start of stretches to the launch, by what the host's binding chain did."""
     built = view.built
     ends = list(zip(ended.host_node[late].tolist(), gaps.start[late].tolist(), strict=True))
@@ -226,7 +226,7 @@ def _host_shares(view: StepGraph, gaps: Intervals, ended: _Ended, late: Int64Arr
     parts = segments_of(view.links, built, way, view.usual_gaps)
     is_gap = parts.is_gap != 0
     elsewhere = ~is_gap & (built.graph.kind[parts.node] >= NodeKind.KERNEL)
-    return Shares(
+    return IdleShares(
         late[which[parts.piece]],
         np.where(elsewhere, _OTHER_DEVICE, len(CAUSES) + parts.work.astype(np.int64)),
         np.where(is_gap | elsewhere, NO_HOST, parts.row),
@@ -234,13 +234,13 @@ def _host_shares(view: StepGraph, gaps: Intervals, ended: _Ended, late: Int64Arr
     )
 
 
-def _by_cause(shares: Shares) -> dict[str, int]:
+def _by_cause(shares: IdleShares) -> dict[str, int]:
     total = np.zeros(len(CAUSES) + max(WorkClass) + 1, np.int64)
     np.add.at(total, shares.cause, shares.length_ns)
     return _largest_first(Counter({_word(i): int(total[i]) for i in np.flatnonzero(total).tolist()}))
 
 
-def _by_owner(events: EventTable, shares: Shares) -> dict[str, int]:
+def _by_owner(events: EventTable, shares: IdleShares) -> dict[str, int]:
     mine = shares.owner != NO_HOST
     owner, total = shares.owner[mine], np.zeros(len(events.names) + 1, np.int64)
     np.add.at(total, np.where(owner >= 0, events.name[owner], len(events.names)), shares.length_ns[mine])
