@@ -148,13 +148,14 @@ def _nest(nesting: Any, dice: Random) -> None:
     rows = array("q", sorted(dice.randrange(size) for _ in range(size)))
     if rows and dice.random() < 0.2:
         rows[dice.randrange(size)] = dice.choice(_extreme(size))
-    room = [array("q", bytes(8 * (2 * size + 1))) for _ in range(3)]
-    around = _column(size, dice), array("i", bytes(4 * size))
+    most = 2 * size + 1
+    room = array("q", bytes(8 * most)), array("q", bytes(8 * most)), array("i", bytes(4 * most))
+    around = array("i", bytes(4 * size)), array("i", bytes(4 * size))
     extent = dice.choice(_extreme(size)), dice.choice(_extreme(size))
     with contextlib.suppress(IndexError):
         nesting.sweep(_column(size, dice), _column(size, dice), rows, *extent, *around, *room)
     with contextlib.suppress(IndexError):
-        nesting.inherit(_column(size, dice), _column(size, dice))
+        nesting.inherit(_short_column(size, dice), _short_column(size, dice))
 
 
 def _pass(schedule: Any, dice: Random) -> None:
@@ -186,6 +187,11 @@ def _column(size: int, dice: Random) -> array[int]:
     """Small numbers, and some that are not."""
     drawn = (dice.choice(_extreme(size)) if dice.random() < 0.1 else dice.randint(-1, 9) for _ in range(size))
     return array("q", drawn)
+
+
+def _short_column(size: int, dice: Random) -> array[int]:
+    """The same in 32 bits."""
+    return array("i", (max(-(2**31), min(value, 2**31 - 1)) for value in _column(size, dice)))
 
 
 def _hostile(dice: Random) -> bytes:

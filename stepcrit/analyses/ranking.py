@@ -21,7 +21,7 @@ from stepcrit.graph.replay import Saving, replayer
 from stepcrit.graph.schedule import FAR
 from stepcrit.graph.search import Candidates, Found, best, beyond_ns, candidates
 from stepcrit.graph.stepgraph import StepGraph
-from stepcrit.model.arrays import Int64Array
+from stepcrit.model.arrays import Int32Array, Int64Array, IntArray
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS
 from stepcrit.model.graph import NodeKind
 from stepcrit.timings import timed
@@ -226,13 +226,15 @@ def _slack_and_drag(among: Candidates) -> tuple[_BySide, _BySide]:
     greatest: _BySide = (np.zeros(size, np.int64), np.zeros(size, np.int64))
     needed = view.inside & (slack >= 0)
     on_device = np.flatnonzero(needed & (graph.kind >= NodeKind.KERNEL))
-    node = view.built.number[divided.node]
+    node = among.host_node
     mine = needed[node]
     # A host node may hold more than its owner's time: no more than that time is the owner's drag.
     most = np.minimum(drag[node[mine]], divided.length_ns[mine])
     owner = among.host_key[mine]
     own = groups.of_row[graph.row[on_device]]
-    for side, (key, nodes, part) in enumerate(((own, on_device, drag[on_device]), (owner, node[mine], most))):
+    sides: list[tuple[Int32Array, IntArray, Int64Array]]
+    sides = [(own, on_device, drag[on_device]), (owner, node[mine], most)]
+    for side, (key, nodes, part) in enumerate(sides):
         np.minimum.at(least[side], key, slack[nodes])
         np.maximum.at(greatest[side], key, part)
     return least, greatest

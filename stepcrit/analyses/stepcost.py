@@ -131,7 +131,8 @@ def _kernels(
 ) -> dict[PathKey, dict[str, int]]:
     """Device time by kernel under each operator's key."""
     events, names = view.trace.events, len(view.trace.events.names)
-    packed, back = np.unique(found.groups.of_row[rows] * names + events.name[rows], return_inverse=True)
+    key_of_row = found.groups.of_row[rows].astype(np.int64)
+    packed, back = np.unique(key_of_row * names + events.name[rows], return_inverse=True)
     total = np.zeros(len(packed), np.int64)
     np.add.at(total, back, length)
     kernels: dict[PathKey, dict[str, int]] = {}

@@ -17,7 +17,7 @@ from stepcrit.graph.segments import pieces_within
 from stepcrit.link.api import CallRole, call_role
 from stepcrit.link.copies import ends_of
 from stepcrit.link.presence import Platform, platform_of
-from stepcrit.link.source import frame_label
+from stepcrit.link.source import frame_label, python_pieces
 from stepcrit.model.arrays import Int64Array, distinct
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS
@@ -229,7 +229,9 @@ def _call_advice(work: WorkClass, called: str) -> tuple[str, Sentence]:
 
 def _python(f: Figures, stretches: Int64Array) -> Sentence:
     """What ran where no event was open: the Python frame, if frames were recorded."""
-    segments, frames, events = f.view.segments, f.view.links.python, f.view.trace.events
+    segments, events = f.view.segments, f.view.trace.events
+    span = (segments.start_ns[stretches], segments.end_ns[stretches])
+    frames = python_pieces(events, int(span[0].min()), int(span[1].max()))
     slimmed = f.view.trace.meta.slim
     if frames is None and slimmed is not None and not slimmed.stacks:
         return say(
@@ -238,7 +240,6 @@ def _python(f: Figures, stretches: Int64Array) -> Sentence:
     if frames is None:
         return say("find what the host does where no event is open: record once with with_stack=True")
     time: Counter[str] = Counter()
-    span = (segments.start_ns[stretches], segments.end_ns[stretches])
     within = pieces_within(frames, segments.lane[stretches], span)
     for row, length in zip(within.owner.tolist(), (within.end_ns - within.start_ns).tolist(), strict=True):
         if row >= 0:

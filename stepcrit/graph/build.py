@@ -15,7 +15,7 @@ from stepcrit.graph.scene import Rules, Scene, survey
 from stepcrit.graph.schedule import Arrivals, observe
 from stepcrit.graph.threads import ThreadNodes, collect_cuts, cut_threads, no_pieces
 from stepcrit.intervals import ascending
-from stepcrit.model.arrays import NONE, Int64Array, freeze
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array, freeze
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import EventKind, EventTable
 from stepcrit.model.graph import EdgeKind, Evidence, Graph, NodeKind, Note
@@ -35,8 +35,8 @@ class TraceGraph(Struct, frozen=True, eq=False):
 
     graph: Graph
     arrivals: Arrivals
-    first_node: Int64Array
-    last_node: Int64Array
+    first_node: Int32Array
+    last_node: Int32Array
     threads: ThreadNodes
     number: Int64Array
 
@@ -65,8 +65,8 @@ class DeviceNodes(Struct, frozen=True, eq=False):
     start_ns: Int64Array
     end_ns: Int64Array
     part: Int64Array
-    first: Int64Array
-    count: Int64Array
+    first: Int32Array
+    count: Int32Array
 
     def ending_by(self, row: int, at_ns: int) -> int:
         """The last part of an activity that has ended by an instant, -1 when none has."""
@@ -78,7 +78,7 @@ class DeviceNodes(Struct, frozen=True, eq=False):
 
     def all_ending_by(self, row: Int64Array, at_ns: Int64Array) -> Int64Array:
         """The same for many activities at once."""
-        first = self.first[row]
+        first = self.first[row].astype(np.int64)
         found = first + self.count[row] - 1
         left = np.flatnonzero(self.end_ns[found] > at_ns)
         while left.size:
@@ -129,12 +129,12 @@ def _device_nodes(scene: Scene, claims: Claims) -> DeviceNodes:
     """One node per activity, or its parts where something starts before it ends."""
     cuts = _device_cuts(scene, claims)
     start, end = scene.events.start_ns, scene.events.end_ns
-    count = np.zeros(len(start), np.int64)
+    count = np.zeros(len(start), np.int32)
     count[scene.device] = 1
     for one, inner in cuts.items():
         count[one] += len(inner)
     of_device = count[scene.device]
-    first = np.full(len(start), NONE, np.int64)
+    first = np.full(len(start), NONE, np.int32)
     first[scene.device] = np.cumsum(of_device) - of_device
     row = np.repeat(scene.device, of_device)
     starts, ends, part = start[row], end[row], np.zeros(len(row), np.int64)
@@ -278,7 +278,7 @@ def _with_row_index(
     """Remember where each event row went."""
     host_count = len(threads.lane)
     rows = int(max(device.row.max(initial=-1), threads.row.max(initial=-1))) + 1
-    first, last = np.full(rows, NONE, np.int64), np.full(rows, NONE, np.int64)
+    first, last = np.full((2, rows), NONE, np.int32)
     placed = number[host_count:]
     last[device.row] = placed  # parts come in order, so the last one stays
     first[device.row[::-1]] = placed[::-1]

@@ -15,7 +15,7 @@ from stepcrit.graph.stepgraph import StepGraph
 from stepcrit.link.nesting import inherit
 from stepcrit.link.patterns import named_like
 from stepcrit.link.source import frame_label
-from stepcrit.model.arrays import NONE, BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, HOST_KINDS, EventKind
 
@@ -33,7 +33,7 @@ class Marked(Struct, frozen=True, eq=False):
     host: BoolArray
     untracked: bool = False
     gaps: frozenset[int] = frozenset()
-    whole: Int64Array | None = None
+    whole: Int32Array | None = None
     returns: BoolArray | None = None
 
 

@@ -57,7 +57,7 @@ class Keyed(Struct, frozen=True, eq=False):
 def keyed(trace: RawTrace, links: Links) -> Keyed:
     """Give every row of a trace its key."""
     numbers: dict[PathKey, int] = {}
-    of_row = np.zeros(len(trace.events), np.int64)
+    of_row = np.zeros(len(trace.events), np.int32)
     for rows, source in _rows_alike(trace, links):
         key = _key(trace.events, links, source)
         of_row[rows] = numbers.setdefault(key, len(numbers))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from stepcrit.link.api import call_roles
-from stepcrit.model.arrays import NONE, Int8Array, Int64Array
+from stepcrit.model.arrays import NONE, Int8Array, Int64Array, IntArray
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 
@@ -141,7 +139,7 @@ def survey(events: EventTable, links: Links, rules: Rules) -> Scene:
     )
 
 
-def _by_lane(rows: Int64Array, lane: NDArray[np.signedinteger[Any]]) -> Iterator[tuple[int, Int64Array]]:
+def _by_lane(rows: Int64Array, lane: IntArray) -> Iterator[tuple[int, Int64Array]]:
     """Rows grouped by lane, in the order in which they come."""
     order = np.argsort(lane, kind="stable")
     bounds = np.flatnonzero(np.diff(lane[order])) + 1

@@ -23,7 +23,7 @@ from stepcrit.graph.replay import Replayer, Variant
 from stepcrit.graph.schedule import GapPolicy, Lags
 from stepcrit.graph.segments import Segments
 from stepcrit.graph.threads import Shares, shares
-from stepcrit.model.arrays import NONE, BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array
 from stepcrit.model.events import DEVICE_KINDS, EventTable
 from stepcrit.model.graph import NodeKind
 
@@ -54,12 +54,12 @@ class Candidates(Struct, frozen=True, eq=False, dict=True):
         return bool(self.device_ns[key]) and 2 * self.critical_device_ns[key] >= self.critical_ns[key]
 
     @cached_property
-    def host_node(self) -> Int64Array:
+    def host_node(self) -> Int32Array:
         """The node of each stretch of host time."""
-        return self.replay.view.built.number[self.divided.node]
+        return self.replay.view.built.number[self.divided.node].astype(np.int32)
 
     @cached_property
-    def host_key(self) -> Int64Array:
+    def host_key(self) -> Int32Array:
         """The group of each stretch of host time."""
         owner, groups = self.divided.owner, self.groups
         key = np.where(owner >= 0, groups.of_row[np.maximum(owner, 0)], groups.untracked)
@@ -89,7 +89,7 @@ class Candidates(Struct, frozen=True, eq=False, dict=True):
         node = self.host_node[mine]  # stretches of a node are neighbours
         first = np.flatnonzero(np.diff(node, prepend=NONE))
         length = self.divided.length_ns[mine]
-        return node[first], np.add.reduceat(length, first) if first.size else length
+        return node[first].astype(np.int64), np.add.reduceat(length, first) if first.size else length
 
     def fetches(self, key: int) -> bool:
         """Whether a group's host time is waiting for loader workers: how long that takes is not the host's to say."""
@@ -125,7 +125,7 @@ class Candidates(Struct, frozen=True, eq=False, dict=True):
             return delays
         mine, calls = _mine(self._host_order, key), self.replay.view.launch_calls
         less = self.divided.length_ns[mine] * share.numerator // share.denominator
-        grown = (self.host_node[mine], self.divided.owner[mine].astype(np.int64), -less)
+        grown = (self.host_node[mine].astype(np.int64), self.divided.owner[mine].astype(np.int64), -less)
         longer = calls.longer_ns(grown)
         if not longer.any():
             return delays
@@ -182,7 +182,7 @@ _Sorted = tuple[Int64Array, Int64Array]
 """Indices by group, and where each group begins among them."""
 
 
-def _sorted(key: Int64Array, size: int) -> _Sorted:
+def _sorted(key: Int32Array, size: int) -> _Sorted:
     # numpy has a radix sort for short numbers
     order = np.argsort(key.astype(np.uint16) if size < 2**16 else key, kind="stable")
     return order, np.append(0, np.cumsum(np.bincount(key, minlength=size)))

@@ -8,11 +8,9 @@ for its class is `unexplained`, since no gap is given a cause that the trace doe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from stepcrit.errors import InternalError
 from stepcrit.graph.build import TraceGraph
@@ -24,6 +22,7 @@ from stepcrit.model.arrays import (
     Int8Array,
     Int32Array,
     Int64Array,
+    IntArray,
     distinct,
     freeze,
     median_of,
@@ -184,9 +183,7 @@ class Tiles(Struct, frozen=True, eq=False):
     owner: Int64Array
 
 
-def pieces_within(
-    pieces: Pieces, lane: NDArray[np.signedinteger[Any]], span: tuple[Int64Array, Int64Array]
-) -> Tiles:
+def pieces_within(pieces: Pieces, lane: IntArray, span: tuple[Int64Array, Int64Array]) -> Tiles:
     """The pieces of threads inside of spans of theirs, in time order within each span."""
     first, last = np.zeros((2, len(lane)), np.int64)
     for one in distinct(lane).tolist():
@@ -207,7 +204,7 @@ def pieces_within(
 
 
 def gap_classes(
-    edge_kind: NDArray[np.signedinteger[Any]],
+    edge_kind: IntArray,
     gap_ns: Int64Array,
     usual: Mapping[int, float],
     *,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from stepcrit.graph.claims import Claims
 from stepcrit.intervals import ascending, covers, union
 from stepcrit.kernels import COMPILED, chosen
-from stepcrit.model.arrays import NONE, Int64Array
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
@@ -129,7 +131,7 @@ def cut_threads(pieces: Pieces, cuts: dict[int, Cuts], *, full: bool) -> ThreadN
 def no_pieces(like: Pieces) -> Pieces:
     """Threads without any piece: the host left out of the graph."""
     none = np.empty(0, np.int64)
-    return Pieces(none.astype(np.int32), none, none, none, np.zeros_like(like.lane_ptr))
+    return Pieces(none, none, none.astype(np.int32), np.zeros_like(like.lane_ptr))
 
 
 def _cut_lane(pieces: Pieces, lane: int, cuts: Cuts, *, full: bool) -> tuple[Int64Array, ...]:
@@ -225,15 +227,18 @@ def overlaps_plainly(spans: Spans, tiles: Spans) -> tuple[Int64Array, Int64Array
 class Shares(Struct, frozen=True, eq=False):
     """How each host node's time divides among the events that own it; one row per overlap."""
 
-    node: Int64Array  # index into ThreadNodes
-    owner: Int64Array  # event row, -1 untracked
+    node: Int32Array  # index into ThreadNodes
+    owner: Int32Array  # event row, -1 untracked
     length_ns: Int64Array
-    piece: Int64Array  # index into the pieces
+    piece: Int32Array  # index into the pieces
+
+
+_SHARE_TYPES = (np.int32, np.int32, np.int64, np.int32)
 
 
 def shares(pieces: Pieces, threads: ThreadNodes) -> Shares:
     """Divide all host nodes among their owners; the return of a blocking call belongs to the call."""
-    columns: list[tuple[Int64Array, ...]] = []
+    columns: list[tuple[NDArray[Any], ...]] = [tuple(np.empty(0, kind) for kind in _SHARE_TYPES)]
     for lane in range(len(threads.ptr) - 1):
         low, high = int(threads.ptr[lane]), int(threads.ptr[lane + 1])
         if low < high:
@@ -241,9 +246,9 @@ def shares(pieces: Pieces, threads: ThreadNodes) -> Shares:
             node, piece, length = _overlaps(
                 pieces, span, threads.start_ns[low:high], threads.end_ns[low:high]
             )
-            columns.append((node + low, pieces.owner[piece], length, piece))
-    node, owner, length, piece = (
-        np.concatenate([c[i] for c in columns]) if columns else np.empty(0, np.int64) for i in range(4)
-    )
-    owner = np.where(threads.is_sync[node], threads.row[node], owner)
-    return Shares(node, owner, length, piece)
+            owner = pieces.owner[piece]
+            columns.append(((node + low).astype(np.int32), owner, length, piece.astype(np.int32)))
+    every = Shares(*(np.concatenate(some) for some in zip(*columns, strict=True)))
+    returns = np.flatnonzero(threads.is_sync[every.node])
+    every.owner[returns] = threads.row[every.node[returns]]
+    return every

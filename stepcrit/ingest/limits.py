@@ -27,6 +27,10 @@ NAME_CHARS = 1 << 16
 """A longer name, category or stack is cut in memory; a digest keeps cut names apart."""
 
 
+MOST_EVENTS = 2**31 - 1
+"""Rows are numbered in 32 bits."""
+
+
 class Limits(Struct, frozen=True):
     """The most that is read of one input.
 
@@ -36,6 +40,9 @@ class Limits(Struct, frozen=True):
         value: bytes of one event, or of all of the header.
         names: characters of distinct names, categories, stacks and modules together.
         events: events of every phase.
+
+    Raises:
+        UsageError: more events are allowed than can be numbered.
     """
 
     text: int = 16 * GIB
@@ -43,6 +50,11 @@ class Limits(Struct, frozen=True):
     value: int = 64 * MIB
     names: int = 512 * MIB
     events: int = 200_000_000
+
+    def __post_init__(self) -> None:
+        if self.events > MOST_EVENTS:
+            most = f"{MOST_EVENTS:,}".replace(",", " ")
+            raise UsageError("no more events can be numbered than 32 bits can", do=f"limit events to {most}")
 
 
 def default_limits(environ: Mapping[str, str]) -> Limits:
@@ -55,7 +67,8 @@ def parse_limits(limits: Limits, words: tuple[str, ...]) -> Limits:
     """`text=32GiB`, `events=1000000`, … laid over `limits`.
 
     Raises:
-        UsageError: no limit is called that, or its value is no positive whole number with a known unit.
+        UsageError: no limit is called that, its value is no positive whole number with a known unit, or more
+            events are asked for than there are numbers for.
     """
     known = Limits.__struct_fields__
     for word in words:
@@ -85,9 +98,10 @@ def _amount(name: str, text: str) -> int:
 def over(name: str, what: str, allowed: int) -> LimitInputError:
     """The error about an input that asks for more than a limit allows."""
     size = size_words(allowed) if name in ("text", "value") else f"{allowed:,}".replace(",", " ")
+    more = min(2 * allowed, MOST_EVENTS) if name == "events" else 2 * allowed
     return LimitInputError(
         f"{what} (limit {name}: {size}).",
-        do=f"If you trust the file, raise the limit: --limit {name}={size_words(2 * allowed).replace(' ', '')}",
+        do=f"If you trust the file, raise the limit: --limit {name}={size_words(more).replace(' ', '')}",
     )
 
 

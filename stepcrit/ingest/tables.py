@@ -16,7 +16,7 @@ from stepcrit.ingest.lanes import Placement, Track, flow_lanes, place
 from stepcrit.ingest.order import Word, alphabetical, in_order
 from stepcrit.ingest.pairs import pair_ends
 from stepcrit.ingest.rows import RowCollector
-from stepcrit.model.arrays import NONE, Int32Array, Int64Array, freeze
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array, IntArray, freeze
 from stepcrit.model.events import EventKind, EventTable, Side
 from stepcrit.model.trace import FlowTable, MemoryTable
 
@@ -289,16 +289,17 @@ def _sort(rows: Columns, first_ns: int) -> None:
 def _event_table(rows: Columns, placement: Placement, words: _Words, collected: RowCollector) -> EventTable:
     """The event table of the sorted rows."""
     moves = np.isin(rows["kind"], (EventKind.MEMCPY, EventKind.MEMSET))
-    nbytes = _once_if_absent(np.where(moves, rows["nbytes"], NONE))
-    with_arguments = np.flatnonzero(np.isin(rows["order"], list(collected.arguments)))
+    rows["nbytes"] = _once_if_absent(np.where(moves, rows["nbytes"], NONE))
+    narrow = {name: _narrow(rows.pop(name)) for name in ("correlation", "external_id", "nbytes", "order")}
     columns = {
         "kind": rows["kind"], "cat": rows["cat"], "name": rows["name"],
         "start_ns": rows["start"], "end_ns": rows["end"], "lane": placement.lane,
-        "correlation": rows["correlation"], "external_id": rows["external_id"],
-        "nbytes": nbytes, "order": rows["order"], "stack": rows["stack"], "module": rows["module"],
-        "shapes": rows["shapes"], "dtypes": rows["dtypes"],
+        "stack": rows["stack"], "module": rows["module"], "shapes": rows["shapes"], "dtypes": rows["dtypes"],
+        **narrow,
     }  # fmt: skip
     freeze(*columns.values())
+    order = narrow["order"]
+    with_arguments = np.flatnonzero(np.isin(order, np.fromiter(collected.arguments, order.dtype)))
     return EventTable(
         **columns,
         names=words.names,
@@ -308,8 +309,17 @@ def _event_table(rows: Columns, placement: Placement, words: _Words, collected: 
         modules=words.modules,
         shape_lists=words.shapes,
         dtype_lists=words.dtypes,
-        args={row: collected.arguments[int(rows["order"][row])] for row in with_arguments.tolist()},
+        args={row: collected.arguments[int(order[row])] for row in with_arguments.tolist()},
     )
+
+
+def _narrow(values: Int64Array) -> IntArray:
+    """The same in 32 bits each, where those are enough for all."""
+    if values.min(initial=0) <= -(2**31) or values.max(initial=0) >= 2**31:
+        return values
+    if _is_once(values):
+        return np.broadcast_to(values[:1].astype(np.int32), len(values))
+    return values.astype(np.int32)
 
 
 def _flow_table(flows: Columns, first_ns: int, placement: Placement, cats: tuple[str, ...]) -> FlowTable:

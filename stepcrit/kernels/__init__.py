@@ -18,7 +18,7 @@ from stepcrit.errors import UsageError
 VARIABLE = "STEPCRIT_KERNELS"
 PLAIN, COMPILED = "plain", "compiled"
 
-REVISIONS = {"nesting": 2, "scan": 3, "schedule": 2}
+REVISIONS = {"nesting": 3, "scan": 3, "schedule": 2}
 """What each compiled module must say of itself: one that was built from older text is not used."""
 
 

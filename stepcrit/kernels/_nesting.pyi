@@ -8,11 +8,11 @@ def sweep(
     rows: Int64Array,
     now: int,
     until: int,
-    parent: Int64Array,
+    parent: Int32Array,
     depth: Int32Array,
     tile_start: Int64Array,
     tile_end: Int64Array,
-    tile_owner: Int64Array,
+    tile_owner: Int32Array,
     /,
 ) -> tuple[int, int]: ...
-def inherit(parent: Int64Array, value: Int64Array, /) -> None: ...
+def inherit(parent: Int32Array, value: Int32Array, /) -> None: ...

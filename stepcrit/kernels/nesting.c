@@ -6,18 +6,20 @@
  */
 #include "columns.h"
 
-enum { REVISION = 2 };
+enum { REVISION = 3 };
 
 typedef struct {
-    int64_t end, row;
+    int64_t end;
+    int32_t row;
 } Open;
 
 typedef struct {
-    int64_t *start, *end, *owner;
+    int64_t *start, *end;
+    int32_t *owner;
     Py_ssize_t count;
 } Tiles;
 
-static int64_t tile(Tiles *tiles, int64_t now, int64_t until, int64_t owner)
+static int64_t tile(Tiles *tiles, int64_t now, int64_t until, int32_t owner)
 {
     if (until <= now) {
         return now;
@@ -49,11 +51,11 @@ static bool are_indexes(const int64_t *rows, Py_ssize_t n, Py_ssize_t length)
 }
 
 static Py_ssize_t swept(const int64_t *start, const int64_t *end, const int64_t *rows, Py_ssize_t n, int64_t now,
-                        int64_t until, int64_t *parent, int32_t *depth, Tiles *tiles, Open *opened)
+                        int64_t until, int32_t *parent, int32_t *depth, Tiles *tiles, Open *opened)
 {
     Py_ssize_t crossing = 0, count = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
-        int64_t row = rows[i];
+        int32_t row = (int32_t)rows[i];
         now = close_by(tiles, opened, &count, now, start[row]);
         parent[row] = count ? opened[count - 1].row : -1;
         depth[row] = (int32_t)count;
@@ -81,24 +83,23 @@ static PyObject *sweep(PyObject *module, PyObject *args)
     if (length < 0 || n < 0) {
         return NULL;
     }
-    if (n > INT32_MAX) {
-        return bad_index("a depth");
+    if (length > INT32_MAX) {
+        return bad_index("a row");
     }
     Columns columns = {.count = 0};
     PyObject *result = NULL;
     Open *opened = PyMem_Malloc((size_t)(n + 1) * sizeof *opened);
     const int64_t *start, *end, *rows;
-    int64_t *parent;
-    int32_t *depth;
+    int32_t *parent, *depth;
     Tiles tiles = {.count = 0};
     if (!opened) {
         PyErr_NoMemory();
     } else if ((start = values_of(&columns, objects[0], length)) && (end = values_of(&columns, objects[1], length))
-               && (rows = values_of(&columns, objects[2], n)) && (parent = written_of(&columns, objects[3], length))
+               && (rows = values_of(&columns, objects[2], n)) && (parent = column_of(&columns, objects[3], length, 4, true))
                && (depth = column_of(&columns, objects[4], length, 4, true))
                && (tiles.start = written_of(&columns, objects[5], 2 * n + 1))
                && (tiles.end = written_of(&columns, objects[6], 2 * n + 1))
-               && (tiles.owner = written_of(&columns, objects[7], 2 * n + 1))) {
+               && (tiles.owner = column_of(&columns, objects[7], 2 * n + 1, 4, true))) {
         if (!are_indexes(rows, n, length)) {
             bad_index("a row");
         } else {
@@ -127,10 +128,10 @@ static PyObject *inherit(PyObject *module, PyObject *args)
         return NULL;
     }
     Columns columns = {.count = 0};
-    const int64_t *parent;
-    int64_t *value;
+    const int32_t *parent;
+    int32_t *value;
     bool is_sound = false;
-    if ((parent = values_of(&columns, objects[0], n)) && (value = written_of(&columns, objects[1], n))) {
+    if ((parent = column_of(&columns, objects[0], n, 4, false)) && (value = column_of(&columns, objects[1], n, 4, true))) {
         is_sound = true;
         for (Py_ssize_t i = 0; i < n; i++) {
             if (parent[i] >= i) {

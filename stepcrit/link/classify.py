@@ -12,7 +12,7 @@ from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.kernelnames import kernel_class
 from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.stepmarks import rows_named
-from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int64Array, distinct
+from stepcrit.model.arrays import NONE, BoolArray, Int8Array, Int32Array, Int64Array, distinct
 from stepcrit.model.classes import RulesUsed, WorkClass
 from stepcrit.model.events import EventKind, EventTable
 
@@ -34,13 +34,13 @@ class Around(Struct, frozen=True, eq=False):
         input: the DataLoader range (host rows only).
     """
 
-    op: Int64Array
-    optimizer: Int64Array
-    input: Int64Array
+    op: Int32Array
+    optimizer: Int32Array
+    input: Int32Array
 
 
 def classify(
-    events: EventTable, launch: Int64Array, around: Around, rules: ClassRules = NO_RULES
+    events: EventTable, launch: Int32Array, around: Around, rules: ClassRules = NO_RULES
 ) -> tuple[Int8Array, RulesUsed]:
     """WorkClass of every row, and what the user's rules decided of it.
 
@@ -115,7 +115,7 @@ def _given(events: EventTable, rules: ClassRules) -> _Given:
     return _Given(rules, of_row)
 
 
-def _by_metadata(work: Int8Array, launch: Int64Array, around: Around, carries: BoolArray) -> BoolArray:
+def _by_metadata(work: Int8Array, launch: Int32Array, around: Around, carries: BoolArray) -> BoolArray:
     """Rows whose class no name decides, a user's no more than ours."""
     updates = np.isin(work, (WorkClass.OPTIMIZER, WorkClass.OPTIMIZER_HOST))
     found: BoolArray = (
@@ -150,7 +150,7 @@ def _classify_host(events: EventTable, work: Int8Array, around: Around, given: _
     work[host[around.input[host] >= 0]] = WorkClass.INPUT
 
 
-def _classify_calls(events: EventTable, work: Int8Array, launch: Int64Array, given: _Given) -> None:
+def _classify_calls(events: EventTable, work: Int8Array, launch: Int32Array, given: _Given) -> None:
     """Runtime calls: those that own device work launch it, the rest by what their name says."""
     runtime = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
     of_role = np.full(len(CallRole), WorkClass.RUNTIME, np.int8)

@@ -22,7 +22,7 @@ from stepcrit.link.places import processes
 from stepcrit.link.presence import Platform, platform_of
 from stepcrit.link.retable import with_times
 from stepcrit.link.returns import certain_launches
-from stepcrit.model.arrays import BoolArray, Int64Array, distinct, order_of
+from stepcrit.model.arrays import BoolArray, Int32Array, Int64Array, distinct, order_of
 from stepcrit.model.classes import WorkClass
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.oddity import Done, Oddity
@@ -182,7 +182,7 @@ def _queues(events: EventTable) -> _Queues:
     return _Queues(rows, after, events.end_ns[rows] - events.start_ns[after])
 
 
-def _of_two_processes(events: EventTable, launch: Int64Array, queues: _Queues) -> BoolArray:
+def _of_two_processes(events: EventTable, launch: Int32Array, queues: _Queues) -> BoolArray:
     """Pairs that different processes launched: two queues that a merged file draws on one lane."""
     process = processes(events)
     first, second = launch[queues.rows], launch[queues.after]
@@ -191,7 +191,7 @@ def _of_two_processes(events: EventTable, launch: Int64Array, queues: _Queues) -
     return result
 
 
-def _dependent(events: EventTable, launch: Int64Array, queues: _Queues) -> BoolArray:
+def _dependent(events: EventTable, launch: Int32Array, queues: _Queues) -> BoolArray:
     """Pairs whose second was launched by a call that may let it start before the first has ended."""
     named = np.array([bool(_DEPENDENT.search(name)) for name in events.names], np.bool_)
     call = launch[queues.after]

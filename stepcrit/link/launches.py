@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepcrit.model.arrays import NONE, Int64Array, freeze
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array, IntArray, freeze
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 from stepcrit.model.once import once
 from stepcrit.model.trace import FlowTable
 
 
 @once
-def link_launches(events: EventTable, flows: FlowTable) -> Int64Array:
+def link_launches(events: EventTable, flows: FlowTable) -> Int32Array:
     """For each row, the runtime call that launched it (-1: not device work, or an orphan)."""
     launch = _launches(events, flows)
     freeze(launch)
     return launch
 
 
-def _launches(events: EventTable, flows: FlowTable) -> Int64Array:
-    launch = np.full(len(events), NONE, np.int64)
+def _launches(events: EventTable, flows: FlowTable) -> Int32Array:
+    launch = np.full(len(events), NONE, np.int32)
     device = np.flatnonzero(events.is_kind(*DEVICE_KINDS))
     calls = np.flatnonzero(events.is_kind(EventKind.RUNTIME))
     correlation = events.correlation
@@ -44,7 +44,7 @@ def _launches(events: EventTable, flows: FlowTable) -> Int64Array:
     return launch
 
 
-def _outer_calls(events: EventTable, calls: Int64Array, correlation: Int64Array) -> Int64Array:
+def _outer_calls(events: EventTable, calls: Int64Array, correlation: IntArray) -> Int64Array:
     """Calls by (correlation, start), without a driver call inside the runtime call of the same id."""
     calls = calls[np.argsort(correlation[calls], kind="stable")]  # rows come by their start
     if calls.size < 2:
@@ -66,7 +66,7 @@ def _latest_before(events: EventTable, calls: Int64Array, device: int) -> int:
 
 def _correlation_from_flows(events: EventTable, flows: FlowTable) -> Int64Array:
     """Correlations read off launch arrows: both ends sit exactly at the start of their event."""
-    correlation = events.correlation.copy()
+    correlation = events.correlation.astype(np.int64)
     starts = events.is_kind(EventKind.RUNTIME)
     ends = events.is_kind(*DEVICE_KINDS)
     for is_start, rows in ((1, np.flatnonzero(starts)), (0, np.flatnonzero(ends))):

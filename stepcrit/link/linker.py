@@ -13,7 +13,7 @@ from stepcrit.link.operators import adopted_calls
 from stepcrit.link.rules import NO_RULES, ClassRules
 from stepcrit.link.source import link_source
 from stepcrit.link.stepmarks import rows_named, step_marks
-from stepcrit.model.arrays import BoolArray, Int64Array, freeze
+from stepcrit.model.arrays import BoolArray, Int32Array, Int64Array, freeze
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Links
 from stepcrit.model.trace import RawTrace
@@ -32,10 +32,9 @@ def link(trace: RawTrace, rules: ClassRules = NO_RULES) -> Links:
     in_optimizer = _around(rows_named(events, OPTIMIZER_STEP), host)
     in_input = _around(rows_named(events, INPUT), host)
     source = link_source(events, host)
-    columns = (op, in_optimizer, source.frame, source.module.astype(np.int64))
+    columns = (op, in_optimizer, source.frame, source.module)
     _adopt(columns, *adopted_calls(events, op))
     _through_launch(columns, launch)
-    op, in_optimizer, frame, module = columns
     work, rules_used = classify(events, launch, Around(op, in_optimizer, in_input), rules)
     links = Links(
         launch,
@@ -44,21 +43,20 @@ def link(trace: RawTrace, rules: ClassRules = NO_RULES) -> Links:
         op,
         work,
         in_optimizer,
-        frame,
-        module.astype(np.int32),
+        source.frame,
+        source.module,
         source.module_names,
         host.pieces,
-        source.python,
         *_issued(events, launch),
         host.crossing_count,
         source.module_source,
         rules_used,
     )
-    freeze(launch, host.parent, host.depth, op, work, in_optimizer, frame, links.module)
+    freeze(launch, host.parent, host.depth, work, *columns)
     return links
 
 
-def _issued(events: EventTable, launch: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _issued(events: EventTable, launch: Int32Array) -> tuple[Int64Array, Int64Array]:
     """Launched device rows and their launch times, in the order of launching."""
     rows = np.flatnonzero(launch >= 0)
     at = events.start_ns[launch[rows]]
@@ -66,19 +64,19 @@ def _issued(events: EventTable, launch: Int64Array) -> tuple[Int64Array, Int64Ar
     return rows[order], at[order]
 
 
-def _around(wanted: BoolArray, host: Nesting) -> Int64Array:
+def _around(wanted: BoolArray, host: Nesting) -> Int32Array:
     """For each host row the nearest of the wanted ones around it, itself included."""
     rows = np.flatnonzero(wanted)
     return inherit_from(rows, rows, host.parent)
 
 
-def _adopt(columns: Sequence[Int64Array], calls: Int64Array, operators: Int64Array) -> None:
+def _adopt(columns: Sequence[Int32Array], calls: Int64Array, operators: Int64Array) -> None:
     """Calls take what they lack from the operators that they name."""
     for column in columns:
         column[calls] = np.where(column[calls] < 0, column[operators], column[calls])
 
 
-def _through_launch(columns: Sequence[Int64Array], launch: Int64Array) -> None:
+def _through_launch(columns: Sequence[Int32Array], launch: Int32Array) -> None:
     """Device rows take the values of the call that launched them."""
     rows = np.flatnonzero(launch >= 0)
     for column in columns:

@@ -8,28 +8,27 @@ an instant is the open event that started last, and the pieces tile the thread w
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from stepcrit.kernels import COMPILED, chosen
-from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, order_of
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, IntArray, order_of
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
 
 _NEVER = 2**63
 """After any end."""
 
-Room: TypeAlias = tuple[Int64Array, Int64Array, Int64Array]
+Room: TypeAlias = tuple[Int64Array, Int64Array, Int32Array]
 """Columns for starts, ends and owners of pieces."""
 
 
 class Nesting(Struct, frozen=True, eq=False):
     """Parent and depth per row, pieces per lane, and how many ranges outlive their parent."""
 
-    parent: Int64Array
+    parent: Int32Array
     depth: Int32Array
     pieces: Pieces
     crossing_count: int
@@ -56,7 +55,7 @@ def nest(
     of_row = lanes[rows]
     bounds = [0, *(np.flatnonzero(of_row[1:] != of_row[:-1]) + 1).tolist(), len(rows)]
     solid = None if see_through is None or not see_through.any() else ~see_through
-    parent, depth = np.full(len(events), NONE, np.int64), np.zeros(len(events), np.int32)
+    parent, depth = np.full(len(events), NONE, np.int32), np.zeros(len(events), np.int32)
     tiles = _Tiles(2 * len(rows) + len(bounds), len(events.lanes))
     crossing = 0
     for low, high in pairwise(bounds) if rows.size else ():
@@ -74,14 +73,15 @@ class _Tiles:
     """Columns of pieces that are filled lane by lane."""
 
     def __init__(self, most: int, lane_count: int) -> None:
-        self._columns = [np.empty(most, np.int64) for _ in range(3)]
+        self._bounds = np.empty((2, most), np.int64)
+        self._owner = np.empty(most, np.int32)
         self._of_lane = np.zeros(lane_count, np.int64)
         self._count = 0
 
     def room(self, size: int) -> Room:
         """Where the next lane's pieces go."""
-        start, end, owner = (column[self._count : self._count + size] for column in self._columns)
-        return start, end, owner
+        mine = slice(self._count, self._count + size)
+        return self._bounds[0, mine], self._bounds[1, mine], self._owner[mine]
 
     def take(self, count: int, lane: int) -> None:
         """So many of them were filled."""
@@ -90,17 +90,16 @@ class _Tiles:
 
     def pieces(self) -> Pieces:
         """All that were filled, in (lane, start) order because lanes come one after another."""
-        start, end, owner = (column[: self._count] for column in self._columns)
+        start, end = self._bounds[:, : self._count]
         lane_ptr = np.concatenate(([0], np.cumsum(self._of_lane)))
-        lane = np.repeat(np.arange(len(self._of_lane), dtype=np.int32), self._of_lane)
-        return Pieces(lane, start, end, owner, lane_ptr)
+        return Pieces(start, end, self._owner[: self._count], lane_ptr)
 
 
 def sweep(
     times: tuple[Int64Array, Int64Array],
     rows: Int64Array,
     extent: tuple[int, int],
-    around: tuple[Int64Array, Int32Array],
+    around: tuple[Int32Array, Int32Array],
     room: Room,
 ) -> tuple[int, int]:
     """Sweep one thread's ranges from one instant to another, with a stack.
@@ -119,21 +118,22 @@ def sweep(
         return sweep_plainly(times, rows, extent, around, room)
     from stepcrit.kernels import _nesting  # noqa: PLC0415 - where it is built
 
-    return _nesting.sweep(*times, rows, *extent, *around, *room)
+    start, end, owner = room
+    return _nesting.sweep(*times, rows, *extent, *around, start, end, owner)
 
 
 def sweep_plainly(
     times: tuple[Int64Array, Int64Array],
     rows: Int64Array,
     extent: tuple[int, int],
-    around: tuple[Int64Array, Int32Array],
+    around: tuple[Int32Array, Int32Array],
     room: Room,
 ) -> tuple[int, int]:
     """The same in Python: the definition."""
     opened = [(_NEVER, NONE)]  # (end, row) by start; the bottom stays
     now, until = extent
     parents, depths, crossing = list[int](), list[int](), 0
-    tile_start, tile_end, tile_owner = pieces = list[int](), list[int](), list[int]()
+    tile_start, tile_end, tile_owner = list[int](), list[int](), list[int]()
     starts, ends = ([*column[rows].tolist(), until] for column in times)
     for row, start, end in zip([*rows.tolist(), NONE], starts, ends, strict=True):
         # Close what has ended, latest started first: the time up to each end is its owner's.
@@ -156,29 +156,30 @@ def sweep_plainly(
         opened.append((end, row))
     parent, depth = around
     parent[rows], depth[rows] = parents[:-1], depths[:-1]
-    for column, piece in zip(room, pieces, strict=True):
-        column[: len(piece)] = piece
-    return len(tile_start), crossing
+    count = len(tile_owner)
+    of_start, of_end, of_owner = room
+    of_start[:count], of_end[:count], of_owner[:count] = tile_start, tile_end, tile_owner
+    return count, crossing
 
 
-def inherit(own: Int64Array, parent: Int64Array) -> Int64Array:
+def inherit(own: IntArray, parent: Int32Array) -> Int32Array:
     """Each row's own value, or else the nearest ancestor's; -1 where none has one.
 
     Args:
         own: values, below 0 where a row has none.
         parent: of each row, an earlier one, or -1.
     """
-    return _inherited(own.copy(), parent)
+    return _inherited(own.astype(np.int32), parent)
 
 
-def inherit_from(rows: Int64Array, values: NDArray[np.integer[Any]], parent: Int64Array) -> Int64Array:
+def inherit_from(rows: Int64Array, values: IntArray, parent: Int32Array) -> Int32Array:
     """The same where only some rows have a value of their own."""
-    own = np.full(len(parent), NONE, np.int64)
+    own = np.full(len(parent), NONE, np.int32)
     own[rows] = values
     return _inherited(own, parent) if len(rows) else own
 
 
-def _inherited(value: Int64Array, parent: Int64Array) -> Int64Array:
+def _inherited(value: Int32Array, parent: Int32Array) -> Int32Array:
     """What rows inherit, in place of their own values where a compiled kernel does it."""
     if chosen() != COMPILED:
         return inherit_plainly(value, parent)
@@ -188,7 +189,7 @@ def _inherited(value: Int64Array, parent: Int64Array) -> Int64Array:
     return value
 
 
-def inherit_plainly(own: Int64Array, parent: Int64Array) -> Int64Array:
+def inherit_plainly(own: Int32Array, parent: Int32Array) -> Int32Array:
     """The same without a compiled kernel.
 
     Each empty row looks at its parent, then at the parent's parent, then twice as far up each time, so that
@@ -204,10 +205,10 @@ def inherit_plainly(own: Int64Array, parent: Int64Array) -> Int64Array:
     return value
 
 
-def owner_at(pieces: Pieces, lane: int, at_ns: Int64Array) -> Int64Array:
+def owner_at(pieces: Pieces, lane: int, at_ns: Int64Array) -> Int32Array:
     """The owner of each instant on one lane, -1 outside its pieces and where nothing is open."""
     low, high = int(pieces.lane_ptr[lane]), int(pieces.lane_ptr[lane + 1])
-    owner = np.full(len(at_ns), NONE, np.int64)
+    owner = np.full(len(at_ns), NONE, np.int32)
     if low == high:
         return owner
     i = np.searchsorted(pieces.start_ns[low:high], at_ns, side="right") - 1 + low

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from stepcrit.link.places import processes
-from stepcrit.model.arrays import NONE, Int64Array, among
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array, among
 from stepcrit.model.events import EventKind, EventTable
 
 OUTSIDE_NS = 1_000
 """So far outside its operator a call may lie: what clocks of one machine disagree by."""
 
 
-def adopted_calls(events: EventTable, op: Int64Array) -> tuple[Int64Array, Int64Array]:
+def adopted_calls(events: EventTable, op: Int32Array) -> tuple[Int64Array, Int64Array]:
     """Calls without an operator around them, and the operators that they name.
 
     Args:

@@ -9,7 +9,7 @@ from stepcrit.intervals import ascending
 from stepcrit.link.api import CallRole, call_roles
 from stepcrit.link.launches import link_launches
 from stepcrit.link.places import devices, processes
-from stepcrit.model.arrays import BoolArray, Int64Array, among, freeze
+from stepcrit.model.arrays import BoolArray, Int32Array, Int64Array, IntArray, among, freeze
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.once import once
 from stepcrit.model.trace import RawTrace
@@ -31,7 +31,7 @@ class Certain(Struct, frozen=True, eq=False):
     """
 
     rows: Int64Array
-    call: Int64Array
+    call: Int32Array
     until_ns: Int64Array
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ def _repeated(events: EventTable, calls: Int64Array) -> Int64Array:
     return ascending(events.correlation[after[same & apart]])
 
 
-def ended_by(events: EventTable, rows: Int64Array, call: Int64Array) -> Int64Array:
+def ended_by(events: EventTable, rows: Int64Array, call: IntArray) -> Int64Array:
     """For each launched row the earliest return of a call that is certain to have waited for it, else NEVER.
 
     A synchronize of the device covers all that its process had launched when it began, if the process uses
@@ -105,7 +105,7 @@ def _first_return(events: EventTable, calls: Int64Array, issued_ns: Int64Array) 
     return result
 
 
-def _copies_to_host(events: EventTable, rows: Int64Array, call: Int64Array, blocking: BoolArray) -> BoolArray:
+def _copies_to_host(events: EventTable, rows: Int64Array, call: IntArray, blocking: BoolArray) -> BoolArray:
     """Copies whose call returns when the data is on the host, by specification."""
     to_host, pageable, pinned, copies = (
         np.array([word in name for name in events.names], np.bool_)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from stepcrit.link.backends import BACKEND_RANGE
 from stepcrit.link.nesting import Nesting, inherit_from, nest, owner_at
-from stepcrit.model.arrays import NONE, Int32Array, Int64Array, distinct
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array, IntArray, distinct
 from stepcrit.model.events import HOST_KINDS, EventKind, EventTable
 from stepcrit.model.links import Pieces
 
@@ -35,11 +35,10 @@ _NOT_A_MODULE = re.compile(
 class Source(Struct, frozen=True, eq=False):
     """Per row: the innermost user frame (a row), the module (an index into `module_names`)."""
 
-    frame: Int64Array
+    frame: Int32Array
     module: Int32Array
     module_names: tuple[str, ...]
     module_source: str
-    python: Pieces | None
 
 
 def link_source(events: EventTable, host: Nesting) -> Source:
@@ -47,23 +46,22 @@ def link_source(events: EventTable, host: Nesting) -> Source:
     frames = _python_frames(events)
     module, names, where = _modules(events, host, frames)
     if frames is None:
-        return Source(np.full(len(events), NONE, np.int64), module, names, where, None)
+        return Source(np.full(len(events), NONE, np.int32), module, names, where)
     own = _rows_named(events, _is_user_frame)
-    return Source(frames.nearest(own, own), module, names, where, frames.nesting.pieces)
+    return Source(frames.nearest(own, own), module, names, where)
 
 
 class _Frames(Struct, frozen=True, eq=False):
     """Python frames, nested, and host rows with a frame that is open at their start."""
 
-    nesting: Nesting
+    parent: Int32Array
     rows: Int64Array
-    around: Int64Array
+    around: Int32Array
 
-    def nearest(self, frames: Int64Array, values: Int64Array | Int32Array) -> Int64Array:
+    def nearest(self, frames: Int64Array, values: IntArray) -> Int32Array:
         """For each host row the value of the nearest of some frames around it, NONE without one."""
-        parent = self.nesting.parent
-        column = np.full(len(parent), NONE, np.int64)
-        column[self.rows] = inherit_from(frames, values, parent)[self.around]
+        column = np.full(len(self.parent), NONE, np.int32)
+        column[self.rows] = inherit_from(frames, values, self.parent)[self.around]
         return column
 
 
@@ -107,24 +105,32 @@ def _python_frames(events: EventTable) -> _Frames | None:
     python, rows = (np.flatnonzero(events.is_kind(*kinds)) for kinds in ((EventKind.PYTHON,), HOST_KINDS))
     if not python.size:
         return None
-    of_row, around = events.lane[rows], np.full(len(rows), NONE, np.int64)
-    threads = distinct(of_row)
-    nesting = nest(events, python, _lanes_of(events, python, threads))
-    for lane in threads.tolist():
+    of_row, around = events.lane[rows], np.full(len(rows), NONE, np.int32)
+    nesting = nest(events, python, _lanes_of(events, python))
+    for lane in distinct(of_row).tolist():
         mine = of_row == lane
         around[mine] = owner_at(nesting.pieces, lane, events.start_ns[rows[mine]])
     inside = around >= 0
-    return _Frames(nesting, rows[inside], around[inside])
+    return _Frames(nesting.parent, rows[inside], around[inside])
 
 
-def _lanes_of(events: EventTable, python: Int64Array, threads: Int64Array) -> Int32Array:
-    """The lane of each row, of Python frames that of their thread.
+def python_pieces(events: EventTable, since_ns: int, until_ns: int) -> Pieces | None:
+    """Threads tiled by their Python frames, as far as one is open between two instants; None when none were recorded."""
+    python = np.flatnonzero(events.is_kind(EventKind.PYTHON))
+    if not python.size:
+        return None
+    is_open = (events.start_ns[python] < until_ns) & (events.end_ns[python] > since_ns)
+    return nest(events, python[is_open], _lanes_of(events, python)).pieces
+
+
+def _lanes_of(events: EventTable, python: Int64Array) -> Int32Array:
+    """The lane of each row, of Python frames (all of them) that of their thread.
 
     Some builds put frames of the main thread on thread 0, which no thread is called: such a lane, without
     any other host row, is taken for the busiest thread's. A lane with a number of its own is another thread
     of Python (a progress bar's, say), whose frames hold nothing of what the busiest does.
     """
-    of_python = distinct(events.lane[python])
+    of_python, threads = (distinct(events.lane[rows]) for rows in (python, events.is_kind(*HOST_KINDS)))
     stray = of_python[~np.isin(of_python, threads)]
     ops = events.lane[events.is_kind(EventKind.CPU_OP)]
     if stray.size != 1 or not ops.size or events.lanes[int(stray[0])].tid != "0":
@@ -144,7 +150,7 @@ def _modules(
             module = frames.nearest(of_module, events.name[of_module])
             return _compact(module, events.names, "nn.Module: ", "nn.Module frames")
     if (events.module >= 0).any():
-        return _compact(events.module.astype(np.int64), events.modules, "", "Module Hierarchy")
+        return _compact(events.module, events.modules, "", "Module Hierarchy")
     return _annotation_modules(events, host)
 
 
@@ -162,7 +168,7 @@ def _annotation_modules(events: EventTable, host: Nesting) -> tuple[Int32Array, 
 
 
 def _compact(
-    name: Int64Array, names: tuple[str, ...], prefix: str, where: str
+    name: Int32Array, names: tuple[str, ...], prefix: str, where: str
 ) -> tuple[Int32Array, tuple[str, ...], str]:
     """Renumber the used names from 0."""
     rows = np.flatnonzero(name >= 0)

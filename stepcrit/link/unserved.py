@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from stepcrit.intervals import ascending
 from stepcrit.link.places import processes
-from stepcrit.model.arrays import BoolArray, Int64Array, among, distinct
+from stepcrit.model.arrays import BoolArray, Int32Array, Int64Array, among, distinct
 from stepcrit.model.events import DEVICE_KINDS, EventKind, EventTable
 
 _KERNEL = re.compile(r"^(cu|hip|musa)\w*Launch\w*Kernel")
@@ -39,7 +39,7 @@ class LaunchCalls(Struct, frozen=True, eq=False):
         return int(high - low), int(self.lost[low:high].sum())
 
 
-def launch_calls(events: EventTable, launch: Int64Array) -> LaunchCalls:
+def launch_calls(events: EventTable, launch: Int32Array) -> LaunchCalls:
     """All launches by calls of CUDA and HIP, whose names say that they launch.
 
     Args:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+IntArray: TypeAlias = NDArray[np.signedinteger[Any]]
+"""Whole numbers of 32 or 64 bits: rows of the event table, which fit into either."""
 Int64Array: TypeAlias = NDArray[np.int64]
 Int32Array: TypeAlias = NDArray[np.int32]
 Int8Array: TypeAlias = NDArray[np.int8]
@@ -41,7 +43,7 @@ def percentile_of(values: Int64Array, percent: int) -> float:
     return float(below + (above - below) * part if part < 0.5 else above - (above - below) * (1 - part))
 
 
-def distinct(codes: NDArray[np.signedinteger[Any]]) -> Int64Array:
+def distinct(codes: IntArray) -> Int64Array:
     """The codes that occur, ascending; codes count from 0, as indices into a table do."""
     occurs = np.zeros(int(codes.max(initial=-1)) + 1, np.bool_)
     occurs[codes] = True

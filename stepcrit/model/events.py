@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepcrit.model.arrays import BoolArray, Int8Array, Int32Array, Int64Array
+from stepcrit.model.arrays import BoolArray, Int8Array, Int32Array, Int64Array, IntArray
 
 
 class EventKind(IntEnum):
@@ -85,7 +85,8 @@ class Lane(Struct, frozen=True):
 class EventTable(Struct, frozen=True, eq=False, weakref=True):
     """Columns of equal length n, one row per event with a duration.
 
-    They are read-only; one without any value may be a single -1 in memory, n times over.
+    They are read-only; one without any value may be a single -1 in memory, n times over. An IntArray has 32 bits
+    a value where those are enough for all of the trace's, else 64: whoever adds or multiplies widens first.
 
     Attributes:
         kind: EventKind, int8.
@@ -111,10 +112,10 @@ class EventTable(Struct, frozen=True, eq=False, weakref=True):
     start_ns: Int64Array
     end_ns: Int64Array
     lane: Int32Array
-    correlation: Int64Array
-    external_id: Int64Array
-    nbytes: Int64Array
-    order: Int64Array
+    correlation: IntArray
+    external_id: IntArray
+    nbytes: IntArray
+    order: IntArray
     stack: Int32Array
     module: Int32Array
     shapes: Int32Array

@@ -14,20 +14,18 @@ class Pieces(Struct, frozen=True, eq=False):
     Pieces of a lane touch and never overlap; they cover the lane from its first to its last event.
 
     Attributes:
-        lane: index into the event table's lanes; pieces are sorted by (lane, start).
-        start_ns, end_ns: never empty.
+        start_ns, end_ns: never empty; pieces are sorted by (lane, start).
         owner: event row, or -1 where no event is open (`untracked`).
-        lane_ptr: pieces of lane i are lane_ptr[i]:lane_ptr[i+1].
+        lane_ptr: pieces of lane i, an index into the event table's lanes, are lane_ptr[i]:lane_ptr[i+1].
     """
 
-    lane: Int32Array
     start_ns: Int64Array
     end_ns: Int64Array
-    owner: Int64Array
+    owner: Int32Array
     lane_ptr: Int64Array
 
     def __len__(self) -> int:
-        return len(self.lane)
+        return len(self.start_ns)
 
 
 class Links(Struct, frozen=True, eq=False, weakref=True):
@@ -44,7 +42,6 @@ class Links(Struct, frozen=True, eq=False, weakref=True):
         module: index into `module_names`, for the row (or its launch).
         module_names: module labels, from nn.Module frames, hierarchies or annotations.
         pieces: the host threads, tiled.
-        python: Python frames, tiled by thread, None when none were recorded.
         issued: launched device rows in the order of their launch calls (not one per row).
         issued_ns: when each of `issued` was launched.
         crossing_count: host ranges that end after the range around them does.
@@ -53,17 +50,16 @@ class Links(Struct, frozen=True, eq=False, weakref=True):
         rules_used: what the user's own rules for classes decided.
     """
 
-    launch: Int64Array
-    parent: Int64Array
+    launch: Int32Array
+    parent: Int32Array
     depth: Int32Array
-    op: Int64Array
+    op: Int32Array
     work: Int8Array
-    in_optimizer: Int64Array
-    frame: Int64Array
+    in_optimizer: Int32Array
+    frame: Int32Array
     module: Int32Array
     module_names: tuple[str, ...]
     pieces: Pieces
-    python: Pieces | None
     issued: Int64Array
     issued_ns: Int64Array
     crossing_count: int

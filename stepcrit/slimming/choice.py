@@ -15,7 +15,7 @@ from msgspec import Struct
 from stepcrit.errors import UsageError, quoted
 from stepcrit.intervals import ascending
 from stepcrit.link.stepmarks import step_marks
-from stepcrit.model.arrays import NONE, BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, IntArray
 from stepcrit.model.events import DEVICE_KINDS, EventTable, Side
 from stepcrit.model.links import Links
 from stepcrit.model.steps import Step, Steps
@@ -145,9 +145,9 @@ def _kept(events: EventTable, links: Links, window: tuple[int, int], steps: tupl
     return inside
 
 
-def _with_parents(inside: BoolArray, parent: Int64Array) -> None:
+def _with_parents(inside: BoolArray, parent: Int32Array) -> None:
     """Keep the ranges around what stays: a call belongs to its operators."""
-    rows = np.flatnonzero(inside)
+    rows: IntArray = np.flatnonzero(inside)
     while rows.size:
         above = parent[rows]
         above = ascending(above[above != NONE])

@@ -98,8 +98,32 @@ def test_columns_have_the_types_of_the_model(read: Read) -> None:
         "name": "int32",
         "lane": "int32",
         "stack": "int32",
-        "order": "int64",
+        "order": "int32",
     }
+
+
+@pytest.mark.parametrize(
+    ("ids", "width"),
+    [
+        ([1, 2**31 - 1], "int32"),
+        ([1, 2**31], "int64"),
+        ([5, 2**63 - 1], "int64"),
+        ([1, 1 - 2**31], "int32"),
+        ([1, -(2**31)], "int64"),
+        ([2**31, 2**31], "int64"),
+    ],
+)
+def test_ids_have_32_bits_where_those_are_enough_for_all(read: Read, ids: list[int], width: str) -> None:
+    found = read([_op(at, 1, args={"External id": number}) for at, number in enumerate(ids, 1)]).events
+    assert (found.external_id.dtype.name, found.external_id.tolist()) == (width, ids)
+
+
+def test_bytes_of_a_copy_may_be_more_than_32_bits(read: Read) -> None:
+    copies = [
+        {**_kernel(1, 9_000_000, bytes=2**31), "cat": "gpu_memcpy"},
+        {**_kernel(2, bytes=7), "cat": "gpu_memcpy"},
+    ]
+    assert read(copies).events.nbytes.tolist() == [2**31, 7]
 
 
 # --- durations -----------------------------------------------------------------------------

@@ -208,11 +208,12 @@ def swept(spans: list[tuple[int, int]], kernels: str) -> list[Any]:
     start, end = (np.array([row[i] for row in ordered], np.int64) for i in (0, 1))
     extent = (min([a for a, _ in ordered], default=0) - 2, max([b for _, b in ordered], default=0) + 2)
     rows = np.arange(0, len(ordered), 2)
-    around = np.full(len(ordered), -7), np.full(len(ordered), -7, np.int32)
-    room = tuple(np.full(2 * len(rows) + 1, -7) for _ in range(3))
+    around = np.full(len(ordered), -7, np.int32), np.full(len(ordered), -7, np.int32)
+    most = 2 * len(rows) + 1
+    room = np.full(most, -7), np.full(most, -7), np.full(most, -7, np.int32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEPCRIT_KERNELS", kernels)
-        counts = sweep((start, end), rows, extent, around, room)  # type: ignore[arg-type]
+        counts = sweep((start, end), rows, extent, around, room)
     return [counts, *(column.tolist() for column in (*around, *room))]
 
 
@@ -227,8 +228,8 @@ def test_compiled_nesting_gives_what_the_sweep_gives(spans: list[tuple[int, int]
 @PROPERTY
 @given(st.lists(st.tuples(st.integers(-3, 30), st.integers(-2, 2)), max_size=40))
 def test_compiled_inheriting_gives_what_the_plain_form_gives(drawn_rows: list[tuple[int, int]]) -> None:
-    parent = np.array([min(p, i - 1) for i, (p, _) in enumerate(drawn_rows)], np.int64)
-    own = np.array([value for _, value in drawn_rows], np.int64)
+    parent = np.array([min(p, i - 1) for i, (p, _) in enumerate(drawn_rows)], np.int32)
+    own = np.array([value for _, value in drawn_rows], np.int32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEPCRIT_KERNELS", "compiled")
         found = inherit(own, parent)
@@ -240,16 +241,18 @@ def test_compiled_inheriting_gives_what_the_plain_form_gives(drawn_rows: list[tu
 def test_rows_that_there_are_not_are_refused(rows: list[int]) -> None:
     from stepcrit.kernels import _nesting  # noqa: PLC0415 - it is there
 
-    columns = [np.zeros(2, np.int64) for _ in range(3)]
-    room = [np.zeros(2 * len(rows) + 1, np.int64) for _ in range(3)]
+    start, end = np.zeros((2, 2), np.int64)
+    parent, depth = np.zeros((2, 2), np.int32)
+    most = 2 * len(rows) + 1
+    room = np.zeros(most, np.int64), np.zeros(most, np.int64), np.zeros(most, np.int32)
     with pytest.raises(IndexError):
-        _nesting.sweep(*columns[:2], np.array(rows), 0, 9, columns[2], np.zeros(2, np.int32), *room)
+        _nesting.sweep(start, end, np.array(rows), 0, 9, parent, depth, *room)
 
 
 @compiled
-@pytest.mark.parametrize("parent", [1, 2, 2**40])
+@pytest.mark.parametrize("parent", [1, 2, 2**31 - 1])
 def test_a_parent_that_does_not_come_before_is_refused(parent: int) -> None:
     from stepcrit.kernels import _nesting  # noqa: PLC0415 - it is there
 
     with pytest.raises(IndexError):
-        _nesting.inherit(np.array([-1, parent]), np.array([-1, -1]))
+        _nesting.inherit(np.array([-1, parent], np.int32), np.array([-1, -1], np.int32))

@@ -191,6 +191,8 @@ RENAMINGS = {
     "devices": Renaming(device=lambda device: DEVICES - device),
     "calls": Renaming(correlation=lambda number: 3 * number + 5),
     "operators": Renaming(external_id=lambda number: 7 * number + 1),
+    "calls of 64 bits": Renaming(correlation=lambda number: number + 2**33),
+    "operators of 64 bits": Renaming(external_id=lambda number: number + 2**33),
 }
 
 
@@ -198,7 +200,7 @@ USED = {
     "simulated/ddp_tail.rank1": RENAMINGS.keys(),
     "simulated/two_streams_sync_records": RENAMINGS.keys(),
     "simulated/grad_accumulation": RENAMINGS.keys(),
-    "recorded/ddp_gloo_rank0": {"threads", "operators"},  # no device
+    "recorded/ddp_gloo_rank0": {"threads", "operators", "operators of 64 bits"},  # no device
 }
 
 
@@ -222,7 +224,7 @@ def with_old_labels(text: bytes) -> bytes:
 
 
 @PROPERTY
-@given(crowded(), st.integers(1, 1000))
+@given(crowded(), st.integers(1, 1000) | st.integers(2**26, 2**34))
 def test_ascending_ids_may_have_any_gaps(trace: Written, gap: int) -> None:
     names = Renaming(correlation=lambda n: gap * n + gap, external_id=lambda n: gap * n + 1)
     assert told(renamed(trace, names)) == told(trace)

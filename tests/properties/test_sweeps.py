@@ -67,14 +67,14 @@ def test_a_call_adopts_the_latest_operator_of_its_id_and_process_that_was_runnin
         ]
         if fits:
             expected[call] = max(fits)
-    found = adopted_calls(events, np.full(len(events), -1, np.int64))
+    found = adopted_calls(events, np.full(len(events), -1, np.int32))
     assert dict(zip(found[0].tolist(), found[1].tolist(), strict=True)) == expected
 
 
 @PROPERTY
 @given(st.lists(st.tuples(st.integers(-1, 30), st.booleans()), max_size=30))
 def test_each_row_inherits_from_its_nearest_ancestor_that_has_a_value(rows: list[tuple[int, bool]]) -> None:
-    parent = np.array([min(p, i - 1) for i, (p, _) in enumerate(rows)], np.int64)
+    parent = np.array([min(p, i - 1) for i, (p, _) in enumerate(rows)], np.int32)
     own = np.array([i if has else -1 for i, (_, has) in enumerate(rows)], np.int64)
 
     def nearest(row: int) -> int:

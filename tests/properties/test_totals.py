@@ -119,7 +119,8 @@ def own_and_covered(trace: Trace) -> list[tuple[int, int]]:
             else rows
         )
         if lane.side == Side.HOST and len(rows):
-            mine = (pieces.lane == i) & (pieces.owner >= 0)
+            at = np.arange(len(pieces))
+            mine = (at >= pieces.lane_ptr[i]) & (at < pieces.lane_ptr[i + 1]) & (pieces.owner >= 0)
             assert (pieces.end_ns[mine] > pieces.start_ns[mine]).all()
             owned = int((pieces.end_ns[mine] - pieces.start_ns[mine]).sum())
             found.append((owned, union(events.start_ns[rows], events.end_ns[rows]).length))

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from stepcrit.graph.claims import Claims, ReleaseClaim, WaitClaim
 from stepcrit.graph.scene import Queue, Scene
-from stepcrit.model.arrays import Int64Array, median_of
+from stepcrit.model.arrays import Int32Array, Int64Array, median_of
 from stepcrit.model.graph import EdgeKind, Evidence
 
 FULL_DEPTH = 900
@@ -60,7 +60,7 @@ class Submissions(Struct, frozen=True, eq=False):
         done_ns: when `last` ended.
     """
 
-    call: Int64Array
+    call: Int32Array
     last: Int64Array
     start_ns: Int64Array
     end_ns: Int64Array
