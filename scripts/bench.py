@@ -45,9 +45,9 @@ SEEDS = (
     "tl-h100-hf/google_owlv2-large-patch14-ensemble__1016001.json.gz",
     "tl-mi300x-resnet-ddp-r0/resnet_act_checkpoint.json.gz",
 )
-"""What is repeated for large traces: the first for 500 MB and less, the other, with more events a byte, above."""
+"""What is repeated for large traces: both for 500 MB and less, the last, with more events a byte, above."""
 
-SEED_UP_TO_MB = 500
+BOTH_UP_TO_MB = 500
 ONCE_ABOVE_MB, NEVER_ABOVE_MB = 300, 600
 
 READ = (
@@ -149,14 +149,13 @@ def _scaled(sizes: str, folder: Path) -> Iterator[Path]:
     corpus = Path(os.environ.get("STEPCRIT_CORPUS") or ROOT / "absent")
     fixture = ROOT / "fixtures" / "simulated" / "host_bound.json.gz"
     for size in filter(None, sizes.split(",")):
-        seed = corpus / SEEDS[float(size) > SEED_UP_TO_MB]
-        seed = seed if seed.exists() else fixture
-        target = folder / f"{seed.name.partition('.')[0][:16]} x {size} MB.json.gz"
-        # By a process of its own: a child's peak memory is at least what its parent has when it is started.
-        subprocess.run(
-            [sys.executable, SCALE, seed, "-o", target, "--megabytes", size], check=True, capture_output=True
-        )
-        yield target
+        names = SEEDS if float(size) <= BOTH_UP_TO_MB else SEEDS[-1:]
+        for seed in dict.fromkeys(found if (found := corpus / name).exists() else fixture for name in names):
+            target = folder / f"{seed.name.partition('.')[0][:16]} x {size} MB.json.gz"
+            # By a process of its own: a child's peak memory is at least what its parent has when it is started.
+            scale = [sys.executable, SCALE, seed, "-o", target, "--megabytes", size]
+            subprocess.run(scale, check=True, capture_output=True)
+            yield target
 
 
 def _contenders(options: argparse.Namespace) -> list[Contender]:
@@ -238,7 +237,9 @@ def _measured(one: Contender, path: Path, clock: str, folder: Path) -> Cost | No
         words = said.read().decode(errors="replace")
     if process.returncode:
         return None
-    return Cost(wall if clock == "wall" else used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, words)
+    return Cost(
+        wall if clock == "wall" else used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6, words
+    )
 
 
 def _machine(options: argparse.Namespace) -> str:
