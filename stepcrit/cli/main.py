@@ -118,7 +118,7 @@ def _own(error: Exception) -> StepcritError:
     if isinstance(error, MemoryError):
         return LimitInputError(
             "There is not enough memory for this trace.",
-            do="Record fewer steps, or run where there is more memory (a trace needs about as much as its JSON text).",
+            do="Record fewer steps, or run where there is more memory (a trace needs about 0.6 times the size of its JSON text).",
         )
     if isinstance(error, AssertionError):
         return InternalError(f"a check inside stepcrit failed: {error}", do=DEBUG)

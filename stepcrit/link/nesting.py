@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from stepcrit.kernels import COMPILED, chosen
+from stepcrit.link.brackets import WORTH_IT, sweep_brackets
 from stepcrit.model.arrays import NONE, BoolArray, Int32Array, Int64Array, IntArray, order_of
 from stepcrit.model.events import EventTable
 from stepcrit.model.links import Pieces
@@ -115,7 +116,8 @@ def sweep(
         How many pieces there are, and how many ranges end after the one around them.
     """
     if chosen() != COMPILED:
-        return sweep_plainly(times, rows, extent, around, room)
+        found = sweep_brackets(times, rows, extent, around, room) if len(rows) >= WORTH_IT else None
+        return found or sweep_plainly(times, rows, extent, around, room)
     from stepcrit.kernels import _nesting  # noqa: PLC0415 - where it is built
 
     start, end, owner = room
@@ -129,7 +131,7 @@ def sweep_plainly(
     around: tuple[Int32Array, Int32Array],
     room: Room,
 ) -> tuple[int, int]:
-    """The same in Python: the definition."""
+    """The same in Python, range by range: the definition."""
     opened = [(_NEVER, NONE)]  # (end, row) by start; the bottom stays
     now, until = extent
     parents, depths, crossing = list[int](), list[int](), 0

@@ -15,7 +15,8 @@ from stepcrit.graph.drag import painted
 from stepcrit.graph.runs import runs_of, starts_by_runs
 from stepcrit.graph.schedule import FAR, Lags, forward, forward_by_node, latest_by_node, latest_finish
 from stepcrit.kernels import _absent
-from stepcrit.link.nesting import inherit, inherit_plainly, sweep
+from stepcrit.link.brackets import sweep_brackets
+from stepcrit.link.nesting import inherit, inherit_plainly, sweep, sweep_plainly
 from stepcrit.model.arrays import Int64Array
 from tests.properties.passes import SHAPES, Drawn, Shape, drawn, graph_of
 from tests.properties.schedules import PROPERTY
@@ -222,6 +223,40 @@ def swept(spans: list[tuple[int, int]], kernels: str) -> list[Any]:
 @given(ranges)
 def test_compiled_nesting_gives_what_the_sweep_gives(spans: list[tuple[int, int]]) -> None:
     assert swept(spans, "compiled") == swept(spans, "plain")
+
+
+@PROPERTY
+@given(ranges, st.booleans(), st.integers(0, 2))
+def test_ranges_that_do_not_cross_nest_as_brackets_do(
+    spans: list[tuple[int, int]],
+    whole: bool,  # noqa: FBT001 - drawn
+    margin: int,
+) -> None:
+    ordered = sorted(((a, a + n) for a, n in spans), key=lambda r: (r[0], -r[1]))
+    if whole:  # without those that cross one before
+        kept: list[tuple[int, int]] = []
+        for a, b in ordered:
+            if all(c >= b or c <= a for _, c in kept):
+                kept.append((a, b))
+        ordered = kept
+    start, end = (np.array([row[i] for row in ordered], np.int64) for i in (0, 1))
+    extent = (
+        min([a for a, _ in ordered], default=0) - margin,
+        max([b for _, b in ordered], default=0) + margin,
+    )
+    rows, found = np.arange(len(ordered)), []
+    for way in (sweep_brackets, sweep_plainly):
+        around = np.full(len(ordered), -7, np.int32), np.full(len(ordered), -7, np.int32)
+        most = 2 * len(rows) + 1
+        room = np.full(most, -7), np.full(most, -7), np.full(most, -7, np.int32)
+        found.append((way((start, end), rows, extent, around, room), *(c.tolist() for c in (*around, *room))))
+    crossing = found[1][0][1]
+    assert (found[0][0] is None) == (crossing > 0 or not ordered)
+    assert (not whole) or crossing == 0
+    if found[0][0]:
+        assert found[0] == found[1]
+    else:
+        assert all(value == -7 for column in found[0][1:] for value in column)
 
 
 @compiled
