@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import stepcrit
+from stepcrit.cli import main
 from stepcrit.cli.demo import DEMO_TRACE
-from stepcrit.cli.main import COMMANDS, run
+from stepcrit.cli.main import COMMANDS, OF_A_PATH, program, run
 from stepcrit.cli.options import parse_floors
 from stepcrit.model.graph import EdgeKind
 
@@ -36,6 +37,38 @@ def data_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
 
 def test_a_path_alone_means_analyze(capsys: pytest.CaptureFixture[str]) -> None:
     assert out_of(capsys, TRACE) == out_of(capsys, "analyze", TRACE)
+
+
+@pytest.mark.parametrize("path", [TRACE, str(SIMULATED), "absent.json", "", "/dev/null"])
+@pytest.mark.parametrize("verb", OF_A_PATH)
+def test_a_path_without_options_is_what_typer_would_read(
+    verb: str, path: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    alone = run([verb, path]), capsys.readouterr()
+    read: list[object] = []
+    monkeypatch.setattr(main, "program", lambda verbs: read.append(verbs) or program(verbs))
+    assert (run([verb, "--", path]), capsys.readouterr()) == alone
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize(
+    "argv", [[verb, *rest] for verb in OF_A_PATH for rest in ([], ["--no"], ["a", "b"], ["-h"])]
+)
+def test_everything_else_typer_reads(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def unread(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(main, "_of_path", unread)
+    assert run(argv) == (0 if argv[-1] == "-h" else 2)
+
+
+def test_a_wrong_choice_of_kernels_is_told_of_a_path_alone_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEPCRIT_KERNELS", "fast")
+    assert run(["doctor", "absent.json"]) == 2
+    assert "STEPCRIT_KERNELS" in capsys.readouterr().err
 
 
 def test_stdin_is_read_by_its_bytes_gzip_or_not(tmp_path: Path) -> None:
@@ -237,8 +270,8 @@ def test_help_and_explain_load_neither_numpy_pandas_nor_networkx(argv: list[str]
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_analyze_loads_neither_pandas_nor_networkx() -> None:
-    code = f"import sys; from stepcrit.cli.main import run; run(['analyze', {TRACE!r}]); print([m for m in ('pandas', 'networkx') if m in sys.modules])"
+def test_analyze_of_a_path_loads_neither_pandas_nor_networkx_nor_what_reads_options() -> None:
+    code = f"import sys; from stepcrit.cli.main import run; run(['analyze', {TRACE!r}]); print([m for m in ('pandas', 'networkx', 'pydantic') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]"
 
