@@ -214,12 +214,13 @@ def _run(world: Mapping[str, Any], words: list[str]) -> Ran:
     before = sys.stdin, sys.stdout, sys.stderr
     with somewhere(XDG_CACHE_HOME="cache", STEPCRIT_DEBUG="1", COLUMNS="80"):
         _furnish(Path(), world["toml"])
+        folder = str(Path.cwd()).encode()
         sys.stdin, sys.stdout, sys.stderr = streams
         try:
             code = run(list(words))
         finally:
             sys.stdin, sys.stdout, sys.stderr = before
-    out, told = (stream.buffer.getvalue() for stream in streams[1:])
+    out, told = (stream.buffer.getvalue().replace(folder, b"/folder") for stream in streams[1:])
     return Ran(code, out, told)
 
 

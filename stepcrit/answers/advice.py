@@ -242,7 +242,7 @@ def _python(f: Figures, stretches: Int64Array) -> Sentence:
     time: Counter[str] = Counter()
     within = pieces_within(frames, segments.lane[stretches], span)
     for row, length in zip(within.owner.tolist(), (within.end_ns - within.start_ns).tolist(), strict=True):
-        if row >= 0:
+        if row >= 0 and length:
             time[events.name_of(row)] += length
     if not time:
         return say("find what the host does where no event is open: no Python frame covers it")

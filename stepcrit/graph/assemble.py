@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from stepcrit.errors import UnusableInputError
-from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array, freeze
+from stepcrit.model.arrays import Int8Array, Int32Array, Int64Array, IntArray, freeze
 from stepcrit.model.graph import Graph, Note
 
 
@@ -44,7 +44,7 @@ def columns_of(rows: Sequence[tuple[int, ...]], width: int) -> tuple[Int64Array,
 
 
 def edges_of(
-    ends: tuple[Int64Array, Int64Array],
+    ends: tuple[IntArray, IntArray],
     kind: int | Int64Array,
     evidence: int | Int64Array,
     *,
@@ -61,7 +61,8 @@ def edges_of(
     src, dst = ends
     found = (src >= 0) & (dst >= 0)
     kinds, evidences = (np.broadcast_to(np.asarray(c, np.int8), src.shape)[found] for c in (kind, evidence))
-    return Edges(src[found] + shift[0], dst[found] + shift[1], kinds, evidences)
+    wide = (src[found].astype(np.int64), dst[found].astype(np.int64))
+    return Edges(wide[0] + shift[0], wide[1] + shift[1], kinds, evidences)
 
 
 def joined(*some: Edges) -> Edges:

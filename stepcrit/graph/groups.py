@@ -77,7 +77,7 @@ def group(view: StepGraph, by: By) -> Groups:
         if work.group == "gap":
             gaps[int(work)] = len(labels)
             labels.append(f"({work.label})")
-    return Groups(by, labels, of_row, untracked, WorkClass.SYNC if by == "class" else NONE, gaps)
+    return Groups(by, labels, of_row, untracked, int(WorkClass.SYNC) if by == "class" else NONE, gaps)
 
 
 def _by_op(view: StepGraph) -> tuple[list[str], Int32Array]:

@@ -169,7 +169,7 @@ def opened(links: Links, graph: Graph, node: Int64Array, span: tuple[Int64Array,
         np.concatenate((start[returns], tiles.start_ns)),
         np.concatenate((end[returns], tiles.end_ns)),
         np.concatenate((np.full(len(returns), WorkClass.SYNC), of_tiles)),
-        np.concatenate((graph.row[node[returns]], tiles.owner)),
+        np.concatenate((graph.row[node[returns]], tiles.owner.astype(np.int64))),
     )
     return Opened(*(column[order] for column in columns))
 
@@ -180,7 +180,7 @@ class Tiles(Struct, frozen=True, eq=False):
     which: Int64Array
     start_ns: Int64Array
     end_ns: Int64Array
-    owner: Int64Array
+    owner: Int32Array
 
 
 def pieces_within(pieces: Pieces, lane: IntArray, span: tuple[Int64Array, Int64Array]) -> Tiles:
@@ -204,7 +204,7 @@ def pieces_within(pieces: Pieces, lane: IntArray, span: tuple[Int64Array, Int64A
 
 
 def gap_classes(
-    edge_kind: IntArray,
+    edge_kind: Int8Array | Int64Array,
     gap_ns: Int64Array,
     usual: Mapping[int, float],
     *,

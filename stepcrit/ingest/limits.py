@@ -27,8 +27,8 @@ NAME_CHARS = 1 << 16
 """A longer name, category or stack is cut in memory; a digest keeps cut names apart."""
 
 
-MOST_EVENTS = 2**31 - 1
-"""Rows are numbered in 32 bits."""
+MOST_EVENTS = 500_000_000
+"""What there is of a row (it, two pieces of its thread, two nodes) is numbered in 32 bits."""
 
 
 class Limits(Struct, frozen=True):
@@ -53,8 +53,10 @@ class Limits(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.events > MOST_EVENTS:
-            most = f"{MOST_EVENTS:,}".replace(",", " ")
-            raise UsageError("no more events can be numbered than 32 bits can", do=f"limit events to {most}")
+            raise UsageError(
+                "there are no numbers for so many events",
+                do=f"allow at most these: --limit events={MOST_EVENTS}",
+            )
 
 
 def default_limits(environ: Mapping[str, str]) -> Limits:
@@ -99,9 +101,10 @@ def over(name: str, what: str, allowed: int) -> LimitInputError:
     """The error about an input that asks for more than a limit allows."""
     size = size_words(allowed) if name in ("text", "value") else f"{allowed:,}".replace(",", " ")
     more = min(2 * allowed, MOST_EVENTS) if name == "events" else 2 * allowed
+    do = f"If you trust the file, raise the limit: --limit {name}={size_words(more).replace(' ', '')}"
     return LimitInputError(
         f"{what} (limit {name}: {size}).",
-        do=f"If you trust the file, raise the limit: --limit {name}={size_words(more).replace(' ', '')}",
+        do=do if more > allowed else "Record fewer steps: no limit is higher.",
     )
 
 

@@ -21,7 +21,7 @@ REPLACEMENT = "\ufffd"
 
 _TOKEN = re.compile(rb'\s+|[{}\[\]:,]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s"{}\[\]:,]+|"', re.DOTALL)
 _NUMBER = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?\Z")
-_LOOSE_NUMBER = re.compile(rb"([-+]?)0*(\d*)(?:\.(\d*))?([eE][-+]?\d+)?\Z")
+_LOOSE_NUMBER = re.compile(rb"([-+]?)0*+(\d*+)(?:\.(\d*+))?([eE][-+]?\d++)?\Z")
 _NOTHING = frozenset(
     {
         b"nan",

@@ -27,7 +27,7 @@ BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + _KEYS + rb")")
 
 _START = re.compile(rb"\{\s*" + _KEYS)
 _PHASE = re.compile(rb'"ph"\s*:')
-_LIST_END = re.compile(rb"\}\s*,?\s*(?=\])")
+_LIST_END = re.compile(rb"\}\s*+,?\s*+(?=\])")
 _END_OF_LIST_IN_OBJECT = re.compile(rb"\]\s*(?:\Z|,(?!\s*\{)|\}(?!\s*[,\]}]))")
 _END_OF_BARE_LIST = re.compile(rb"\]\s*(?:\Z|(?!\{\s*" + _KEYS + rb")[^\s,\]}])")
 LOOK_AHEAD = 256

@@ -48,6 +48,16 @@ static inline int64_t *written_of(Columns *columns, PyObject *object, Py_ssize_t
     return column_of(columns, object, length, 8, true);
 }
 
+static inline const int32_t *shorts_of(Columns *columns, PyObject *object, Py_ssize_t length)
+{
+    return column_of(columns, object, length, 4, false);
+}
+
+static inline int32_t *written_shorts_of(Columns *columns, PyObject *object, Py_ssize_t length)
+{
+    return column_of(columns, object, length, 4, true);
+}
+
 /* How many items an object with a length has; -1, with an exception, if it has none. */
 static inline Py_ssize_t length_of(PyObject *object)
 {

@@ -83,7 +83,7 @@ static PyObject *sweep(PyObject *module, PyObject *args)
     if (length < 0 || n < 0) {
         return NULL;
     }
-    if (length > INT32_MAX) {
+    if (length > INT32_MAX || n > INT32_MAX) {
         return bad_index("a row");
     }
     Columns columns = {.count = 0};
@@ -95,11 +95,11 @@ static PyObject *sweep(PyObject *module, PyObject *args)
     if (!opened) {
         PyErr_NoMemory();
     } else if ((start = values_of(&columns, objects[0], length)) && (end = values_of(&columns, objects[1], length))
-               && (rows = values_of(&columns, objects[2], n)) && (parent = column_of(&columns, objects[3], length, 4, true))
-               && (depth = column_of(&columns, objects[4], length, 4, true))
+               && (rows = values_of(&columns, objects[2], n)) && (parent = written_shorts_of(&columns, objects[3], length))
+               && (depth = written_shorts_of(&columns, objects[4], length))
                && (tiles.start = written_of(&columns, objects[5], 2 * n + 1))
                && (tiles.end = written_of(&columns, objects[6], 2 * n + 1))
-               && (tiles.owner = column_of(&columns, objects[7], 2 * n + 1, 4, true))) {
+               && (tiles.owner = written_shorts_of(&columns, objects[7], 2 * n + 1))) {
         if (!are_indexes(rows, n, length)) {
             bad_index("a row");
         } else {
@@ -131,7 +131,7 @@ static PyObject *inherit(PyObject *module, PyObject *args)
     const int32_t *parent;
     int32_t *value;
     bool is_sound = false;
-    if ((parent = column_of(&columns, objects[0], n, 4, false)) && (value = column_of(&columns, objects[1], n, 4, true))) {
+    if ((parent = shorts_of(&columns, objects[0], n)) && (value = written_shorts_of(&columns, objects[1], n))) {
         is_sound = true;
         for (Py_ssize_t i = 0; i < n; i++) {
             if (parent[i] >= i) {

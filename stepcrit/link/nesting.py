@@ -168,7 +168,7 @@ def inherit(own: IntArray, parent: Int32Array) -> Int32Array:
     """Each row's own value, or else the nearest ancestor's; -1 where none has one.
 
     Args:
-        own: values, below 0 where a row has none.
+        own: values, rows or codes, below 0 where a row has none.
         parent: of each row, an earlier one, or -1.
     """
     return _inherited(own.astype(np.int32), parent)

@@ -53,7 +53,7 @@ def certain_launches(trace: RawTrace) -> Certain:
     return found
 
 
-def _repeated(events: EventTable, calls: Int64Array) -> Int64Array:
+def _repeated(events: EventTable, calls: Int64Array) -> IntArray:
     """Correlations of more than one call (a driver call inside the runtime call of its id is the same call)."""
     calls = calls[np.argsort(events.correlation[calls], kind="stable")]  # rows come by their start
     before, after = calls[:-1], calls[1:]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 IntArray: TypeAlias = NDArray[np.signedinteger[Any]]
-"""Whole numbers of 32 or 64 bits: rows of the event table, which fit into either."""
+"""Whole numbers of 32 bits each where those are enough, else of 64. Who adds to them or multiplies widens them first."""
 Int64Array: TypeAlias = NDArray[np.int64]
 Int32Array: TypeAlias = NDArray[np.int32]
 Int8Array: TypeAlias = NDArray[np.int8]
@@ -58,7 +58,7 @@ def order_of(codes: Int32Array) -> Int64Array:
     return np.argsort(codes.astype(np.uint16) if is_short else codes, kind="stable")
 
 
-def among(values: Int64Array, wanted: Int64Array) -> BoolArray:
+def among(values: IntArray, wanted: IntArray) -> BoolArray:
     """Which values occur in `wanted`: `numpy.isin`, which hashes where they spread widely, and takes 40 times as long."""
     if not wanted.size:
         return np.zeros(len(values), np.bool_)
