@@ -157,6 +157,32 @@ def _outliving(n: int) -> Iterator[Event]:
     yield from _row(n // 4)
 
 
+LOOPED = (
+    "caskcudnn",
+    "fused_",
+    "cub::",
+    "prefillwith",
+    "cutlass",
+    "a::",
+    "x_1",
+    "Policy",
+    "(1): ",
+    "<a",
+    ", ",
+    "00",
+)
+"""What patterns of names look for, or may look for in each place of a name: said again and again."""
+
+
+def _long_names(n: int) -> Iterator[Event]:
+    yield from _row(n // 4)
+    for i, word in enumerate(LOOPED):
+        name = word * (8 * n // len(word))
+        yield op(4.0 * n + 8 * i, 6, f"aten::{name}")
+        yield launch(4.0 * n + 8 * i + 1, n + i + 1)
+        yield kernel(4.0 * n + 8 * i + 2, 3, n + i + 1, name=f"void {name}")
+
+
 SHAPES: dict[str, Callable[[int], Iterator[Event]]] = {
     "one stream": _row,
     "all at one instant": _one_instant,
@@ -173,6 +199,7 @@ SHAPES: dict[str, Callable[[int], Iterator[Event]]] = {
     "one external id": _one_id,
     "many steps": _steps,
     "all outlive the first": _outliving,
+    "long names": _long_names,
 }
 
 

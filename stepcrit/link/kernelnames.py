@@ -38,7 +38,7 @@ KERNEL_NAMES = (
     Told(WorkClass.CONV, pattern=r"^triton_(tem_fused_\w*)?conv"),
     Told(
         WorkClass.COMPILED,
-        pattern=r"^triton_|^triton\d|^(\w*_)?fused_.*_\d+$"  # inductor; TorchScript's fuser
+        pattern=r"^triton_|^triton\d|^(?>(\w*?_)??fused_).*_\d+$"  # inductor; TorchScript's fuser
         r"|^cudacodegen::kernel|^nvfuser_|^kernel_?cpp_?\d",
     ),
     Told(
@@ -73,7 +73,7 @@ KERNEL_NAMES = (
     Told(
         WorkClass.ATTENTION,
         "flash fmha attention attn mla_ _mha_ mha_fwd mha_bwd sdpa sage_",
-        r"(prefill|decode)with\w*kvcache|^bwd_(preprocess|kernel_(dk_dv|dq|dkdv|fuse))",
+        r"(prefill|decode)with\w{0,40}kvcache|^bwd_(preprocess|kernel_(dk_dv|dq|dkdv|fuse))",
     ),
     Told(
         WorkClass.OPTIMIZER,
@@ -85,7 +85,7 @@ KERNEL_NAMES = (
         "winograd implicit_gemm xdlops_ dgrad wgrad fprop im2col col2im vol2col col2vol igemm scudnn nchwtonhwc"
         " nhwctonchw cnhw2nchw nchw2cnhw miopensp3 subtensorop scalepackedtensor flip_filter naive_conv im2d2col"
         " im3d2col col2im2d col2im3d pointwise_mult_and_sum_complex",
-        r"conv(?!er[ts])|batched_transpose_\d|fft[12]d_[rc]2[rc]_|cask\w*cudnn\w*::compute|cutlass\w*_cudnn",
+        r"conv(?!er[ts])|batched_transpose_\d|fft[12]d_[rc]2[rc]_|cask\w{0,40}cudnn\w{0,40}::compute|cutlass\w{0,200}_cudnn",
     ),
     Told(
         WorkClass.NORM,
@@ -110,7 +110,7 @@ KERNEL_NAMES = (
         "softmax cross_entropy nll_loss nllcriterion argm topk cumsum sort kernel_scan_ histogram"
         " wrapped_scan_config lookback_scan moe::dev::routing moe::dev::finalize moe_sum moe_align",
         r"reduce(?!d)|^_sum_"
-        r"|cub::(\w+::)*device(scan|select|compact|partition|runlength|unique|merge|histogram)",
+        r"|cub::(\w+::){0,6}device(scan|select|compact|partition|runlength|unique|merge|histogram)",
     ),
     Told(
         WorkClass.ELEMENTWISE,

@@ -141,7 +141,7 @@ def markdown_name(text: str) -> str:
         return kept.strip()
     if _PLAIN_WORDS.fullmatch(kept) and not _LINK.search(kept) and not _starts_block(kept):
         return kept
-    kept = re.sub(r"(\\+)\|", r"\1x7c", kept).replace("|", "\\|")
+    kept = re.sub(r"(?<!\\)(\\+)\|", r"\1x7c", kept).replace("|", "\\|")
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", kept)), default=0))
     pad = " " if kept[0] in "` " or kept[-1] in "` " else ""
     return f"{fence}{pad}{kept}{pad}{fence}"

@@ -43,7 +43,7 @@ DEVICE_ONLY = frozenset({"device", "stream", "context"})
 
 CONCRETE_OPS = re.compile(
     r"aten::(?:_?convolution\w*|conv\w+|cudnn_convolution\w*|miopen_\w+|\w*addmm\w*|\w*bmm|_scaled_mm|_\w*attention\w*"
-    r"|scaled_dot_product\w*)|\w+::\w*(?:attn|attention|gemm|conv)\w*",
+    r"|scaled_dot_product\w*)|\b\w+::\w*(?:attn|attention|gemm|conv)\w*",
     re.IGNORECASE,
 )
 """Operators whose work depends on more than the shapes of their inputs."""
