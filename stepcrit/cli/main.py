@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterable
 from contextlib import redirect_stdout
 from importlib import import_module
+from typing import Any
 
 import typer
 from typer.exceptions import TyperException
@@ -87,8 +88,13 @@ def program(verbs: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(root)
     for verb in verbs:
-        import_module(f"stepcrit.cli.{verb}").add_to(app)
+        _file_of(verb).add_to(app)
     return app
+
+
+def _file_of(verb: str) -> Any:
+    """A command's own module."""
+    return import_module(f"stepcrit.cli.{verb}")
 
 
 def run(argv: list[str]) -> int:
@@ -191,7 +197,7 @@ def _is_path_alone(argv: list[str]) -> bool:
 def _of_path(verb: str, path: str) -> object:
     """Do what typer would, without what it loads to read options: a quarter of the time of a small trace."""
     kernels.chosen()  # as `_version` does
-    return getattr(import_module(f"stepcrit.cli.{verb}"), verb)(path)
+    return getattr(_file_of(verb), verb)(path)
 
 
 def _show(error: StepcritError) -> int:

@@ -58,7 +58,7 @@ def test_a_signal_while_modules_load_ends_the_run_quietly(unloaded: Nursery, num
     first = ("signal_at_import", number)
     chance = random.Random(number)
     # from where the package itself is found and can do something
-    for k in [8, 9, 10, 12, 20, *(chance.randint(21, 500) for _ in range(2))]:
+    for k in [8, 9, 10, 12, 20, *(chance.randint(21, 350) for _ in range(2))]:
         done = unloaded.run("analyze", str(TRACE), first=(*first, k))
         assert (k, done.code, done.out, done.err) == (k, code, b"", b"")
 
