@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -80,12 +81,9 @@ class ArgumentReader:
 
     def all_of(self, text: msgspec.Raw) -> dict[str, Any]:
         """Every argument of one row."""
-        try:
-            value = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
-            value = None
-        if isinstance(value, dict):
-            return value
+        found = _values(text)
+        if found is not None:
+            return found
         self._dropped["arguments that cannot be read, taken as absent"] += 1
         return {}
 
@@ -103,11 +101,11 @@ class ArgumentReader:
         try:
             return msgspec.json.decode(text, type=shape)
         except (msgspec.DecodeError, RecursionError):
-            found = self.all_of(text)
-        lists = msgspec.json.decode(text, type=dict[str, msgspec.Raw]) if found else {}
+            found, lists = self.all_of(text), _texts_of(text) or {}
         sound: dict[str, Any] = {}
         for field in _FIELDS[shape]:
-            value = found.get(field.encode_name)
+            # what is there and not found could not be read
+            value = found.get(field.encode_name, ... if field.encode_name in lists else None)
             if field.type is msgspec.Raw:
                 sound[field.name] = lists.get(field.encode_name, NO_TEXT)
             elif _is_of(value, field.type):
@@ -115,6 +113,38 @@ class ArgumentReader:
             elif value is not None:
                 self._dropped[unusable(field.encode_name)] += 1
         return shape(**sound)
+
+
+def _values(text: msgspec.Raw) -> dict[str, Any] | None:
+    """Every argument that can be read; None where they are no object.
+
+    A number that no float holds (1e999) can not, and is no reason to lose the others.
+    """
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        value = _one_by_one(text)
+    return value if isinstance(value, dict) else None
+
+
+def _one_by_one(text: msgspec.Raw) -> dict[str, Any] | None:
+    """The arguments that can be read alone."""
+    texts = _texts_of(text)
+    if texts is None:
+        return None
+    found: dict[str, Any] = {}
+    for name, value in texts.items():
+        with suppress(msgspec.DecodeError, RecursionError):
+            found[name] = msgspec.json.decode(value)
+    return found
+
+
+def _texts_of(text: msgspec.Raw) -> dict[str, msgspec.Raw] | None:
+    """The arguments as they are written; None where they are no object."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def unusable(argument: str) -> str:

@@ -293,6 +293,33 @@ def test_an_argument_of_a_wrong_type_is_counted(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
+    ("args", "number", "lost"),
+    [
+        ('"External id":7,"stream":1e999', 7, "stream"),
+        ('"External id":1e999', -1, "External id"),
+        ('"stream":-1e400,"External id":7,"stream":3', 7, ""),
+        ('"External id":1e999,"External id":7', 7, ""),
+        ('"External id":7,"unasked":1e999', 7, ""),
+    ],
+)
+def test_a_number_that_no_float_holds_loses_no_other_argument(
+    read_text: Read, args: str, number: int, lost: str
+) -> None:
+    event = (
+        '{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":%d,"dur":5,"args":{"cuda_sync_kind":1,%s}}'
+    )
+    rows = [
+        event % (1, args),
+        event % (9, '"External id":5'),
+        (event % (10, args)).replace("cpu_op", "cuda_sync"),
+    ]
+    trace = read_text(f'{{"schemaVersion":1,"traceEvents":[{",".join(rows)}]}}')
+    assert trace.events.external_id.tolist() == [number, 5, number]
+    assert trace.meta.dropped == ({f'argument "{lost}" is unusable, taken as absent': 2} if lost else {})
+    assert trace.events.args[2]["cuda_sync_kind"] == 1
+
+
+@pytest.mark.parametrize(
     "name", ["correlation", "correlation_id", "External id", "external id", "Sequence number"]
 )
 def test_an_id_that_is_text_but_no_number_is_counted_under_its_name(read: Read, name: str) -> None:
