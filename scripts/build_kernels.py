@@ -13,6 +13,7 @@ import shutil
 import sys
 import sysconfig
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +39,31 @@ class KernelsHook(BuildHookInterface):  # type: ignore[misc] # hatchling is ther
                 stale.unlink()
             for each in built:
                 _put(each, in_place)
+            self.finalize()
         elif built:
             build_data["pure_python"] = False
             best: str = self.build_config.builder.get_best_matching_tag()
             build_data["tag"] = f"cp311-abi3-{best.split('-', 2)[2]}"
             build_data["force_include"].update({str(each): str(KERNELS / each.name) for each in built})
 
+    def finalize(self, *_: object) -> None:
+        """Remove what was compiled: by now it is where it belongs."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def _folder(self) -> Path:
+        """Where it is compiled."""
+        return Path(tempfile.mkdtemp(prefix="stepcrit-kernels-"))
+
     def _built(self, *, must: bool) -> list[Path]:
         """The compiled modules; none where they cannot be had."""
         reason = "this Python has no limited API" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
         if not reason:
             try:
-                return compile_kernels(Path(self.root), FLAGS)
+                return compile_kernels(Path(self.root), FLAGS, self._folder)
             except CannotCompileError as error:
                 reason = str(error)
+                self.finalize()
         if must:
             raise SystemExit(f"stepcrit: the compiled kernels cannot be built: {reason}")
         self.app.display_warning(
@@ -70,13 +82,13 @@ class CannotCompileError(Exception):
     """There is no compiler, or it fails."""
 
 
-def compile_kernels(root: Path, flags: tuple[str, ...], into: Path | None = None) -> list[Path]:
+def compile_kernels(root: Path, flags: tuple[str, ...], into: Path) -> list[Path]:
     """Compile every kernel.
 
     Args:
         root: the folder that holds the package.
         flags: for compiler and linker, besides what this Python was built with.
-        into: where to put the modules; a new temporary folder if None.
+        into: where to put the modules.
 
     Returns:
         The modules' files.
@@ -88,7 +100,6 @@ def compile_kernels(root: Path, flags: tuple[str, ...], into: Path | None = None
     from setuptools import Distribution, Extension  # noqa: PLC0415 - only what compiles needs it
     from setuptools.errors import BaseError, CCompilerError  # noqa: PLC0415 - the same
 
-    into = into or Path(tempfile.mkdtemp(prefix="stepcrit-kernels-"))
     modules = [
         Extension(
             f"stepcrit.kernels._{each.stem}",
@@ -116,6 +127,7 @@ def compile_kernels(root: Path, flags: tuple[str, ...], into: Path | None = None
 
 if __name__ == "__main__":
     root = Path(__file__).resolve().parent.parent
-    for made in compile_kernels(root, FLAGS):
-        _put(made, root / KERNELS)
-        print(f"{KERNELS / made.name}: built")
+    with tempfile.TemporaryDirectory(prefix="stepcrit-kernels-") as folder:
+        for made in compile_kernels(root, FLAGS, Path(folder)):
+            _put(made, root / KERNELS)
+            print(f"{KERNELS / made.name}: built")

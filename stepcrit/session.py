@@ -307,9 +307,20 @@ def find_step(steps: Steps, wanted: str | int | None) -> Step:
     raise UsageError(f"no step {quoted(text)} in this trace", do=f"there are {len(steps)}: {have}")
 
 
+_LONGEST_NS = 2**60
+"""36 years. Rows further apart are not of one recording, and sums of times between them need not fit into 64 bits."""
+
+
 def _check_usable(raw: RawTrace, links: Links, *, device_only: bool) -> None:
     """Refuse where a path would be invented."""
     events = raw.events
+    extent_ns = int(events.end_ns.max(initial=0)) - int(events.start_ns.min(initial=0))
+    if extent_ns > _LONGEST_NS:
+        raise UnusableInputError(
+            f"its rows lie {extent_ns / 31_557_600e9:.0f} years apart: their clocks are not one",
+            where=raw.meta.source,
+            do="record again, or correct the times; stepcrit doctor tells what else is odd",
+        )
     device = events.is_kind(*DEVICE_KINDS)
     if device_only and not device.any():
         raise UnusableInputError(

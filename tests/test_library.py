@@ -101,6 +101,18 @@ def test_unknown_step_is_an_error_that_lists_the_steps(trace: sc.Trace) -> None:
     assert trace.steps[0].label in caught.value.do
 
 
+@pytest.mark.parametrize(("years", "is_told"), [(36, False), (37, True), (100, True)])
+def test_rows_that_lie_36_years_apart_are_no_recording(years: int, is_told: bool) -> None:  # noqa: FBT001 - a case
+    last = years * 31_557_600_000_000
+    chrome = [event("cpu_op", "a", (at, at + 5), (1, 1)) for at in (0, 10, last - 20, last - 5)]
+    trace = sc.Trace(trace_of(chrome), sc.Options())
+    if is_told:
+        with pytest.raises(sc.StepcritError, match=f"{years} years apart"):
+            trace.graph()
+    else:
+        assert trace.graph().critical_path().elapsed_ns == last * 1000
+
+
 def test_step_that_takes_no_time_is_refused_by_name() -> None:
     """Step 3 has only `small`, which runs beside the end of step 2's `big`: both end with `big`."""
     # host  |la   | |lb   |

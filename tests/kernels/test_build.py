@@ -41,6 +41,7 @@ def hooked(root: Path, version: str) -> tuple[dict[str, Any], list[str]]:
     app, data = _App(), {"force_include": {}, "pure_python": True}
     hook = build_kernels.KernelsHook(str(root), {}, _Config(), None, str(root), "wheel", app)
     hook.initialize(version, data)
+    hook.finalize(version, data, "")
     return data, app.told
 
 
