@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -239,14 +238,14 @@ def _python(f: Figures, stretches: Int64Array) -> Sentence:
         )
     if frames is None:
         return say("find what the host does where no event is open: record once with with_stack=True")
-    time: Counter[str] = Counter()
     within = pieces_within(frames, segments.lane[stretches], span)
-    for row, length in zip(within.owner.tolist(), (within.end_ns - within.start_ns).tolist(), strict=True):
-        if row >= 0 and length:
-            time[events.name_of(row)] += length
-    if not time:
+    mine = np.flatnonzero(within.owner >= 0)
+    time = np.zeros(len(events.names), np.int64)
+    np.add.at(time, events.name[within.owner[mine]], (within.end_ns - within.start_ns)[mine])
+    spent = int(time.max(initial=0))
+    if not spent:
         return say("find what the host does where no event is open: no Python frame covers it")
-    frame, spent = max(time.items(), key=lambda item: (item[1], item[0]))
+    frame = events.names[int(np.flatnonzero(time == spent)[-1])]  # of several, the last of the alphabet
     return say("cut the Python between operators: most of it is {} ({})", name(frame_label(frame)), ns(spent))
 
 
