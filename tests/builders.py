@@ -64,6 +64,7 @@ def table(chrome: Sequence[Mapping[str, Any]], *, scale: int = 1000) -> EventTab
         none,
         np.array([a.get("bytes", -1) for a in args.values()], np.int64),
         np.array(order, np.int64),
+        none,
         none.astype(np.int32),
         none.astype(np.int32),
         *lists,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from stepcrit.model.arrays import BoolArray, Int32Array, Int64Array
+from stepcrit.model.arrays import NONE, Int32Array, Int64Array
 
 
 def pair_ends(
     begins: tuple[Int64Array, Int64Array, Int32Array], ends: tuple[Int64Array, Int64Array, Int32Array]
-) -> tuple[Int64Array, BoolArray, int]:
+) -> tuple[Int64Array, Int64Array, int]:
     """Find the end of every B.
 
     Args:
@@ -17,15 +17,15 @@ def pair_ends(
         ends: the same of the E events.
 
     Returns:
-        The end time of each B (0 when it has none), whether it has one, and how many E
-        found no open B.
+        The end time of each B (0 when it has none), the position of the E that ends it (-1 when none does),
+        and how many E found no open B.
     """
     time = np.concatenate((begins[0], ends[0]))
     order = np.concatenate((begins[1], ends[1]))
     track = np.concatenate((begins[2], ends[2]))
     count = len(begins[0])
     end_time = np.zeros(count, np.int64)
-    closed = np.zeros(count, np.bool_)
+    closed_by = np.full(count, NONE, np.int64)
     open_rows: dict[int, list[int]] = {}
     strays = 0
     # Writers need not sort; events of one time keep their order in the file.
@@ -35,7 +35,7 @@ def pair_ends(
             stack.append(event)
         elif stack:
             row = stack.pop()
-            end_time[row], closed[row] = time[event], True
+            end_time[row], closed_by[row] = time[event], order[event]
         else:
             strays += 1
-    return end_time, closed, strays
+    return end_time, closed_by, strays

@@ -198,13 +198,17 @@ def _set_ends(rows: Columns, ends: Columns, dropped: Counter[str]) -> None:
     """Give every row its end; a B that nothing ends lasts until the last time seen."""
     rows["end"] = rows["start"] + rows.pop("duration")
     begins = np.flatnonzero(rows.pop("begins"))
+    rows["closed_by"] = np.broadcast_to(np.int64(NONE), len(rows["end"]))
     if not len(begins) and not len(ends["time"]):
         return
     open_rows = (rows["start"][begins], rows["order"][begins], rows["track"][begins])
-    end_time, closed, strays = pair_ends(open_rows, (ends["time"], ends["order"], ends["track"]))
+    end_time, closed_by, strays = pair_ends(open_rows, (ends["time"], ends["order"], ends["track"]))
     last = int(np.concatenate((rows["end"], ends["time"])).max())
-    rows["end"][begins] = np.where(closed, end_time, last)
-    dropped.update({"B without E, ended with the trace": int((~closed).sum()), "E without B": strays})
+    is_open = closed_by == NONE
+    rows["end"][begins] = np.where(is_open, last, end_time)
+    rows["closed_by"] = rows["closed_by"].copy()
+    rows["closed_by"][begins] = closed_by
+    dropped.update({"B without E, ended with the trace": int(is_open.sum()), "E without B": strays})
 
 
 def _set_meaning(rows: Columns, words: _Words) -> dict[str, int]:
@@ -290,7 +294,10 @@ def _event_table(rows: Columns, placement: Placement, words: _Words, collected: 
     """The event table of the sorted rows."""
     moves = np.isin(rows["kind"], (EventKind.MEMCPY, EventKind.MEMSET))
     rows["nbytes"] = _once_if_absent(np.where(moves, rows["nbytes"], NONE))
-    narrow = {name: _narrow(rows.pop(name)) for name in ("correlation", "external_id", "nbytes", "order")}
+    narrow = {
+        name: _narrow(rows.pop(name))
+        for name in ("correlation", "external_id", "nbytes", "order", "closed_by")
+    }
     columns = {
         "kind": rows["kind"], "cat": rows["cat"], "name": rows["name"],
         "start_ns": rows["start"], "end_ns": rows["end"], "lane": placement.lane,

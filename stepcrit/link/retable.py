@@ -10,7 +10,7 @@ from stepcrit.model.events import EventKind
 from stepcrit.model.trace import RawTrace, TraceMeta
 
 _COLUMNS = (
-    "kind", "cat", "name", "lane", "correlation", "external_id", "nbytes", "order", "stack", "module",
+    "kind", "cat", "name", "lane", "correlation", "external_id", "nbytes", "order", "closed_by", "stack", "module",
     "shapes", "dtypes",
 )  # fmt: skip
 

@@ -98,6 +98,7 @@ class EventTable(Struct, frozen=True, eq=False, weakref=True):
         external_id: op id, -1 when absent.
         nbytes: bytes moved by a copy or memset, -1 when absent.
         order: position in the file's traceEvents array (the event's address for a user).
+        closed_by: position of the E that ended the row, which is a B then; -1 for others.
         stack: index into `stacks` ("Call stack" text), -1 when absent.
         module: index into `modules` ("Module Hierarchy" text), -1 when absent.
         shapes: index into `shape_lists` (an operator's "Input Dims" as JSON without blanks), -1 when absent or empty.
@@ -116,6 +117,7 @@ class EventTable(Struct, frozen=True, eq=False, weakref=True):
     external_id: IntArray
     nbytes: IntArray
     order: IntArray
+    closed_by: IntArray
     stack: Int32Array
     module: Int32Array
     shapes: Int32Array

@@ -104,7 +104,9 @@ class EventWriter:
     def _why_not(self, phase: str | None, cat: str, event: Fields) -> str:
         """What an event is that no analysis reads, "" for others."""
         if phase in _ROWS:
-            return "Python frames" if cat == PYTHON and not self._keeping.stacks else ""
+            # which row an E ends is told by where it stands, not by its category
+            is_frame = cat == PYTHON and phase != "E"
+            return "Python frames" if is_frame and not self._keeping.stacks else ""
         if phase in _ARROWS:
             ts = event.get("ts", _ABSENT)
             is_read = self._keeping.has(ts) if self._keeping.flows else not _is_time(ts)

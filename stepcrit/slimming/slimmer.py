@@ -18,7 +18,7 @@ from stepcrit.ingest.limits import Limits
 from stepcrit.ingest.slimmark import SLIM_KEY, counted, mark_text
 from stepcrit.intervals import ascending
 from stepcrit.link.plausible import make_plausible
-from stepcrit.model.arrays import BoolArray, Int64Array
+from stepcrit.model.arrays import NONE, BoolArray, Int64Array, IntArray
 from stepcrit.model.events import DEVICE_KINDS, EventKind, Side
 from stepcrit.model.slim import SlimMark
 from stepcrit.model.trace import Damage, RawTrace
@@ -112,6 +112,8 @@ def slim_trace(source: str | os.PathLike[str] | BinaryIO, options: SlimOptions) 
         names = Names(tokens, anonymous=options.anonymize, told=identity_words(header))
         gone = np.zeros(raw.meta.event_count, np.bool_)
         gone[choice.gone] = True
+        ends = _ends_of(raw, gone, options)
+        gone[ends] = True
         writer = EventWriter(
             _keeping(raw, trace, choice, options), tokens, names, _tracks(raw, gone, options, tokens)
         )
@@ -119,7 +121,7 @@ def slim_trace(source: str | os.PathLike[str] | BinaryIO, options: SlimOptions) 
         packer = Packer()
         keys = _write(passes, packer, writer, gone, (mark, header, tokens))
     data = packer.close()
-    others = {"rows of other steps": len(choice.gone)} if len(choice.gone) else {}
+    others = {"rows of other steps": len(choice.gone), "ends of rows that go": len(ends)}
     return Slimmed(
         data,
         raw.meta.source,
@@ -129,7 +131,7 @@ def slim_trace(source: str | os.PathLike[str] | BinaryIO, options: SlimOptions) 
         choice.why,
         Size(raw.meta.input_bytes, raw.meta.json_bytes, raw.meta.event_count),
         Size(len(data), packer.text_bytes, packer.events),
-        {**others, **dict(sorted(writer.left_out.items()))},
+        {**{what: n for what, n in others.items() if n}, **dict(sorted(writer.left_out.items()))},
         keys,
         dict(sorted(tokens.replaced.items())),
         raw.meta.damage,
@@ -192,12 +194,23 @@ def _keeping(raw: RawTrace, trace: Trace, choice: Choice, options: SlimOptions) 
     return Keeping(options.stacks, needs_flows, window)
 
 
+def _stays(raw: RawTrace, gone: BoolArray, options: SlimOptions) -> BoolArray:
+    """Rows that are written."""
+    events = raw.events
+    stays: BoolArray = ~gone[events.order]
+    return stays if options.stacks else stays & ~events.is_kind(EventKind.PYTHON)
+
+
+def _ends_of(raw: RawTrace, gone: BoolArray, options: SlimOptions) -> IntArray:
+    """Where the E events of rows stand that are not written: each would end another row, begun before."""
+    ends = raw.events.closed_by[~_stays(raw, gone, options)]
+    found: IntArray = ends[ends != NONE]
+    return found
+
+
 def _tracks(raw: RawTrace, gone: BoolArray, options: SlimOptions, tokens: Tokens) -> Tracks:
     """New numbers for the processes and threads that still have rows."""
-    events = raw.events
-    stays = ~gone[events.order]
-    if not options.stacks:
-        stays &= events.kind != EventKind.PYTHON
+    events, stays = raw.events, _stays(raw, gone, options)
     used: Int64Array = ascending(events.lane[stays].astype(np.int64))
     lanes = [events.lanes[i] for i in used.tolist()]
     host = [(lane.pid, lane.tid) for lane in lanes if lane.side == Side.HOST]

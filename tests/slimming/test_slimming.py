@@ -304,6 +304,37 @@ def test_steps_that_are_not_there_are_refused(asked: str) -> None:
         slimmed(LONG, steps=asked)
 
 
+@pytest.mark.parametrize("steps", ["all", "3", "last:2"])
+@pytest.mark.parametrize("stacks", [True, False])
+def test_a_range_that_is_begun_and_ended_goes_with_its_end(steps: str, *, stacks: bool) -> None:
+    """One thread, all as B and E: an operator around all steps, in each step an operator, a frame and one in it."""
+    spans = [("cpu_op", "around", 0, 500)]
+    for i in range(1, 5):
+        at = 100 * i
+        spans += [
+            ("user_annotation", f"ProfilerStep#{i}", at, at + 90),
+            ("cpu_op", "aten::mm", at + 10, at + 60),
+        ]
+        spans += [
+            ("python_function", f"t.py({i}): f", at + 20, at + 50),
+            ("cpu_op", "aten::add", at + 30, at + 40),
+        ]
+    place = {"pid": 4100, "tid": 4100}
+    begun = [{"ph": "B", "cat": c, "name": n, "ts": a, **place} for c, n, a, _ in spans]
+    ended = [{"ph": "E", "ts": b, **place} for *_, b in spans]
+    both = sorted([*begun, *ended], key=lambda event: int(str(event["ts"])))
+    whole = [{"ph": "X", "cat": c, "name": n, "ts": a, "dur": b - a, **place} for c, n, a, b in spans]
+    found = []
+    for events in (both, sorted(whole, key=lambda event: int(str(event["ts"])))):
+        text = json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()
+        after = read_trace(io.BytesIO(slimmed(io.BytesIO(text), steps=steps, stacks=stacks).data))
+        assert after.meta.dropped == {}
+        rows = zip(after.events.start_ns.tolist(), after.events.end_ns.tolist(), strict=True)
+        found.append([(after.events.name_of(i), *row) for i, row in enumerate(rows)])
+    assert found[0] == found[1]
+    assert ("around", 0, 500_000) in found[0]
+
+
 def test_times_of_a_part_are_told_from_the_beginning_of_the_whole() -> None:
     whole, part = stepcrit.load(LONG), stepcrit.load(io.BytesIO(slimmed(LONG, steps="9").data))
     assert part.meta.origin_ns == whole.meta.origin_ns
