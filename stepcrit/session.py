@@ -270,6 +270,7 @@ def load(source: str | os.PathLike[str] | BinaryIO, options: Options | None = No
     raw = timed("link")(make_plausible)(
         timed("read")(read_trace)(source, limits=limits, salvage=options.salvage)
     )
+    _check_extent(raw)
     lost = [(harm.count, str(harm.harm)) for harm in raw.meta.damage]
     lost += [(n, why) for why, n in sorted(raw.meta.dropped.items())]
     if options.strict and lost:
@@ -308,19 +309,24 @@ def find_step(steps: Steps, wanted: str | int | None) -> Step:
 
 
 _LONGEST_NS = 2**60
-"""36 years. Rows further apart are not of one recording, and sums of times between them need not fit into 64 bits."""
+"""36 years. What spans more is no recording, and sums of its times need not fit into 64 bits."""
+
+
+def _check_extent(raw: RawTrace) -> None:
+    """Refuse what spans years."""
+    events = raw.events
+    extent_ns = int(events.end_ns.max(initial=0)) - int(events.start_ns.min(initial=0))
+    if extent_ns > _LONGEST_NS:
+        raise UnusableInputError(
+            f"its rows span {extent_ns / 31_557_600e9:.0f} years, which no recording does",
+            where=raw.meta.source,
+            do="record again, or correct the times that its rows are written with",
+        )
 
 
 def _check_usable(raw: RawTrace, links: Links, *, device_only: bool) -> None:
     """Refuse where a path would be invented."""
     events = raw.events
-    extent_ns = int(events.end_ns.max(initial=0)) - int(events.start_ns.min(initial=0))
-    if extent_ns > _LONGEST_NS:
-        raise UnusableInputError(
-            f"its rows lie {extent_ns / 31_557_600e9:.0f} years apart: their clocks are not one",
-            where=raw.meta.source,
-            do="record again, or correct the times; stepcrit doctor tells what else is odd",
-        )
     device = events.is_kind(*DEVICE_KINDS)
     if device_only and not device.any():
         raise UnusableInputError(

@@ -122,7 +122,7 @@ TORCH_RANGE = re.compile(
     r"|CompiledFunction(?:Backward)?|AOTDispatcher Runtime Wrapper Prologue|FSDP::(?:pre_forward|post_forward|pre_backward|post_backward"
     r"|all_gather|all_gather_copy_out|reduce_scatter|root_pre_forward|post_backward_hook|post_backward_reshard|[a-z_]{1,40})"
 )
-STEP_RANGE = re.compile(r"(ProfilerStep#?\s*\d{1,12}\s*+)(.*)", re.DOTALL)
+STEP_RANGE = re.compile(r"(ProfilerStep#?\s*\d{1,12}\s*)(.*)", re.DOTALL)
 STEP_LABEL = re.compile(r"(?:update|batch) \d{1,12}|whole capture")
 """Steps that no range names, as we call them."""
 TORCH_OPERATOR = re.compile(
