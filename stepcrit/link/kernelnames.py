@@ -30,6 +30,7 @@ class Told(Struct, frozen=True):
     pattern: str = ""
 
 
+# A name may be 64 kB of what a pattern looks for: what repeats in one that may begin anywhere is bounded, or atomic.
 KERNEL_NAMES = (
     # A compiled kernel is named after everything fused into it, and so after what it is not (`all_reduce`,
     # `native_layer_norm`): it comes first. Only a template (`tem`) is one thing.

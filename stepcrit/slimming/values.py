@@ -46,7 +46,7 @@ CONCRETE_OPS = re.compile(
     r"|scaled_dot_product\w*)|\b\w+::\w*(?:attn|attention|gemm|conv)\w*",
     re.IGNORECASE,
 )
-"""Operators whose work depends on more than the shapes of their inputs."""
+"""Operators whose work depends on more than the shapes of their inputs. A word is looked at from its beginning only."""
 
 
 def number(text: bytes) -> bytes:
